@@ -192,11 +192,10 @@ def open_leaderboard(
 
     Ratings after fewer than `provisional_races` races are provisional.
     """
-    if at is None:
-        everybody, races = ledger.standings.now(board), ledger.ratings.count(board)
-    else:
-        races = ledger.ratings.sequence_until(board, at)
-        everybody = standings_before(ledger, board, races + 1)
+    everybody = now = ledger.standings.now(board)
+    races = ledger.ratings.count(board) if at is None else ledger.ratings.sequence_until(board, at)
+    if at is not None:
+        everybody = standings_before(ledger, board, races + 1, now)
     latest = latest_of(everybody)
     since = None if latest is None else latest - MOVEMENT_WINDOW
     hidden = ledger.people.hidden()
@@ -205,7 +204,7 @@ def open_leaderboard(
     unranked = [row for row in unranked_too if row.finishes < listing.minimum_finishes]
     unranked = sorted(in_order(ledger, unranked), key=attrgetter("finishes"), reverse=True)
     first = 0 if since is None else ledger.ratings.sequence_until(board, since) + 1
-    before = standings_before(ledger, board, first, races, everybody)
+    before = standings_before(ledger, board, first, now)
     places_before = place_of(listed_of(before, listing, hidden, latest_of(before)))
     return OpenLeaderboard(
         leaderboard=board.name,
@@ -270,7 +269,9 @@ def new_places(
         return {}
     states = np.array([change.after for change in changes])
     ratings = registry.create(board.model, board.parameters).rating(states).tolist()
-    before = ledger.standings.now(board) if sequence is None else standings_before(ledger, board, sequence)
+    before = ledger.standings.now(board)
+    if sequence is not None:
+        before = standings_before(ledger, board, sequence, before)
     latest, after = latest_of(before) or ended_at, dict(before)
     for change, rating in zip(changes, ratings, strict=True):
         newcomer = Standing(change.player, change.before, rating, 0, 0, 0, 0, ended_at)

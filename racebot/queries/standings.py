@@ -11,28 +11,12 @@ from operator import attrgetter
 
 import numpy as np
 
-from racebot.ledger.rows import START, Leaderboard, Standing, moment_of, states_of
+from racebot.ledger.rows import START, Leaderboard, Standing, moment_of
 from racebot.ledger.store import Ledger
 from racebot.ratings import registry
 from racebot.scoring.rules import Rules
 from racebot.settings.model import Settings
 
-_COUNTED = (
-    "SELECT player, state_after, points_after, races_before + 1, finishes, wins, sequence FROM ("
-    "  SELECT player, max(sequence) AS sequence, count(place) AS finishes, sum(place IS 1) AS wins"
-    "  FROM changes INDEXED BY changes_by_player WHERE leaderboard = ?1 AND sequence < ?2 GROUP BY player"
-    " ) AS last CROSS JOIN changes USING (player, sequence) WHERE leaderboard = ?1"
-)
-"""Reads standings before a race of the sequence, each with the number of the player's last race."""
-# With one min(), the other columns are of its row: https://www.sqlite.org/lang_select.html#bareagg
-_UNDONE = (
-    "SELECT player, state_before, points_before, races_before, count(place), sum(place IS 1), ("
-    "  SELECT max(sequence) FROM changes AS earlier INDEXED BY changes_by_player"
-    "  WHERE leaderboard = ?1 AND player = changes.player AND sequence < ?2"
-    " ), min(sequence) FROM changes"
-    " WHERE leaderboard = ?1 AND sequence BETWEEN ?2 AND ?3 GROUP BY player"
-)
-"""Reads the same, but the finishes and wins since then, of all who have raced since, up to another race."""
 _RATING, _LAST_RACE = attrgetter("rating"), attrgetter("last_race_at")
 
 
@@ -85,63 +69,39 @@ def listing_of(settings: Settings, board: Leaderboard) -> Listing:
 
 
 def standings_before(
-    ledger: Ledger,
-    board: Leaderboard,
-    first: int,
-    last: int | None = None,
-    after: Mapping[str, Standing] | None = None,
+    ledger: Ledger, board: Leaderboard, first: int, now: Mapping[str, Standing]
 ) -> dict[str, Standing]:
-    """Return the standings before race `first` of the sequence.
-
-    Args:
-        last: the number of a later race, that of the last one by default.
-        after: everybody's standings after that race.
-    """
-    last = ledger.ratings.count(board) if last is None else last
-    undoes = last - first < last / 6  # then undoing the last races takes less time than counting the first
-    if undoes:
-        after = ledger.standings.now(board) if after is None else after
-        rows = ledger.connection.rows(_UNDONE, board.key, first, last)
-    else:
-        after, rows = {}, ledger.connection.rows(_COUNTED, board.key, first)
-    undone = {row[0] for row in rows}
-    before = {player: row for player, row in after.items() if player not in undone}
-    rows = [row for row in rows if row[6] is not None]
-    if not rows:
+    """Return the standings before race `first` of the sequence, given those of now."""
+    undone = ledger.standings.before(board, first)
+    raced = [each for each in undone if each.races]
+    before = dict(now)
+    for each in undone:
+        before.pop(each.player, None)
+    if not raced:
         return before
-    ends, states = _ends(ledger, board, {row[0]: row[6] for row in rows}), states_of([row[1] for row in rows])
-    ratings = registry.create(board.model, board.parameters).rating(np.array(states)).tolist()
-    for row, state, rating in zip(rows, states, ratings, strict=True):
-        player, _, points, races, finishes, wins, *_ = row
-        if undoes:
-            finishes, wins = after[player].finishes - finishes, after[player].wins - wins
-        before[player] = Standing(player, state, rating, points, races, finishes, wins, ends[player])
+    states, ends = np.array([each.state for each in raced]), _ends(ledger, board, raced, first)
+    ratings = registry.create(board.model, board.parameters).rating(states).tolist()
+    for each, rating in zip(raced, ratings, strict=True):
+        before[each.player] = each._replace(rating=rating, last_race_at=ends[each.player])
     return before
 
 
-def _ends(ledger: Ledger, board: Leaderboard, lasts: Mapping[str, int]) -> dict[str, datetime]:
-    """Return when the last of each player's races ended, up to the race with the number in `lasts`."""
-    rows = ledger.connection.rows(
-        "SELECT sequence, ended_at, ended_at < counted_at FROM json_each(?2) AS wanted"
-        " CROSS JOIN rated ON leaderboard = ?1 AND sequence = wanted.value"
+def _ends(ledger: Ledger, board: Leaderboard, rows: Sequence[Standing], first: int) -> dict[str, datetime]:
+    """Return when each player's last race before race `first` ended."""
+    found = ledger.connection.rows(
+        "SELECT wanted.value, ended_at, ended_at < counted_at FROM json_each(?2) AS wanted"
+        " CROSS JOIN rated ON leaderboard = ?1 AND sequence = ("
+        "  SELECT max(sequence) FROM changes INDEXED BY changes_by_player"
+        "  WHERE leaderboard = ?1 AND player = wanted.value AND sequence < ?3)"
         " CROSS JOIN races ON races.name = race",
         board.key,
-        json.dumps(sorted(set(lasts.values()))),
+        json.dumps([row.player for row in rows]),
+        first,
     )
-    ends = {row[0]: moment_of(row[1]) for row in rows}
+    ends = {player: moment_of(ended_at) for player, ended_at, _ in found}
     # A race counts from its end, or later if recorded late. Only then may an earlier one end later.
-    late = {row[0] for row in rows if row[2]}
-    again = ledger.connection.rows(
-        "SELECT wanted.key, max(ended_at) FROM json_each(?2) AS wanted"
-        " CROSS JOIN changes INDEXED BY changes_by_player"
-        "  ON changes.leaderboard = ?1 AND player = wanted.key AND sequence <= wanted.value"
-        " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = race"
-        " GROUP BY wanted.key",
-        board.key,
-        json.dumps({player: last for player, last in lasts.items() if last in late}),
-    )
-    found = {player: ends[last] for player, last in lasts.items()}
-    return found | {player: moment_of(ended_at) for player, ended_at in again}
+    late = (player for player, _, is_late in found if is_late)
+    return ends | {player: ledger.standings.last_race_before(board, player, first) for player in late}
 
 
 def listed_of(
