@@ -22,7 +22,7 @@ from racebot.web.html import explained
 from racebot.web.html.race import story
 from racebot.web.routes import Pages
 from racebot.web.site.formats import percentile
-from racebot.web.site.ledger_view import Document, LedgerView, Publication
+from racebot.web.site.ledger_view import Document, LedgerView, Moved, Publication
 
 from .conftest import SIMPLE, Merge, document_at, page_at
 
@@ -407,3 +407,12 @@ def test_the_address_of_an_unknown_race_does_not_look_at_all_races(view: LedgerV
 def test_search_finds_races_by_a_part_of_their_name(merge: Merge) -> None:
     view = merge([result("clever-kraid-1234", "ann bo"), result("calm-dune-1", "ann bo", after=1)])
     assert re.search(r"Races clever-kraid-1234 (?!.*calm)", text(view, "search.html", q="KRAID"))
+
+
+def test_a_race_links_the_open_event_of_its_leaderboard_and_a_room_of_the_event_leads_there(
+    view: LedgerView, with_event: None
+) -> None:
+    page = page_at(view, "races/orb/c")
+    assert page.count('href="../../event/orb/event-one.html"') == 1
+    found = Pages(view, served=True).document("races/orb/room", {})
+    assert found == Moved("event/orb/event-one.html")

@@ -36,7 +36,12 @@ MOST_LINES = 60  # races with more entrants are not drawn
 
 
 def race_page(request: PageRequest, race: str) -> Content:
-    """Render the page of a race. Before its record, that is its room; None if no room could have its name."""
+    """Render the page of a race. Before its record, that is its room; None if no room could have its name.
+
+    A room of an event leads to the event.
+    """
+    if event := request.view.ledger.events.rooms().get(race) if request.served else None:
+        return Moved(addresses.EVENT.path(event=event))
     found = _open_race(request, race, "open_race.html", lasting=False)
     return found or _recorded_race(request, race, "race.html")
 
@@ -235,6 +240,7 @@ def table(request: PageRequest) -> dict[str, Any]:
     view = request.view
     return {
         "now": datetime.now(UTC),
+        "events_of": view.events,
         "fastest": fastest,
         "story": story,
         "why": why,
