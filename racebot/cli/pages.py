@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from racebot.cli.commands import app
-from racebot.cli.common import Database, cannot_listen, console, load_settings, need_web, tell
+from racebot.cli.common import Database, cannot_listen, console, load_settings, need_web, notices, tell
+from racebot.errors import RacebotError
 from racebot.ledger.pictures import folder_beside
 from racebot.ledger.store import Ledger
 from racebot.queries.standings import listing_of
 from racebot.settings.model import Settings
+from racebot.text.format import counted
 
 if TYPE_CHECKING:
     from racebot.web.site.ledger_view import Publication
@@ -67,6 +69,11 @@ def export_site(
         markup=False,
         soft_wrap=True,
     )
+    for each in done.failed[1:]:
+        tell(f"racebot: {each}", to=notices)
+    if done.failed:
+        count = counted(len(done.failed), "part")
+        raise RacebotError(f"{count} of the site could not be made: {done.failed[0]}")
 
 
 def publication_of(settings: Settings, ledger: Ledger) -> Publication:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
 from hashlib import blake2b
@@ -19,9 +20,10 @@ from filelock import FileLock
 import racebot
 from racebot import addresses
 from racebot.addresses import Route, segment
-from racebot.errors import RacebotError
+from racebot.errors import RacebotError, in_words
 from racebot.ledger.store import Ledger
-from racebot.queries.race import event_reports
+from racebot.queries.leaderboard import ListedPlayers
+from racebot.queries.race import EventReport, event_reports
 from racebot.queries.races import RaceDigest, race_digests
 from racebot.web.html import player as player_pages, templating
 from racebot.web.html.leaderboard import older_race_pages, race_span, waiting
@@ -38,11 +40,12 @@ _FRONT = {addresses.FRONT, addresses.ALL_DATA, addresses.FRONT_CARD, addresses.S
 
 
 class Exported(NamedTuple):
-    """How many files an export wrote, left unchanged and removed."""
+    """How many files an export wrote, left unchanged and removed, and the errors of those not made."""
 
     written: int
     unchanged: int
     removed: int
+    failed: Sequence[str] = ()
 
 
 def export(
@@ -50,6 +53,7 @@ def export(
 ) -> Exported:
     """Write all pages whose data changed to a folder, which is created if it does not exist.
 
+    What cannot be made, for instance from a damaged row, stays as it was, and the rest is written.
     `now`, which is the current time by default, decides which seasons are final.
 
     Raises:
@@ -74,9 +78,10 @@ def _export(ledger: Ledger, publication: Publication, folder: Path, now: datetim
     before = _manifest(folder)
     with Ledger.open_to_publish(ledger.path) as published, published.snapshot():
         view = LedgerView(published, publication, now=now)
-        wanted = export_tokens(view)
+        failed: list[str] = []
+        wanted = export_tokens(view, failed)
         changed = [path for path, token in wanted.items() if before.get(path) != token]
-        if not changed and len(wanted) == len(before):
+        if not (changed or failed) and len(wanted) == len(before):
             return Exported(0, len(wanted), 0)
         # List old and new files, but no tokens of files about to change. If this export is interrupted, the
         # next one still knows every file and renders these again.
@@ -84,17 +89,32 @@ def _export(ledger: Ledger, publication: Publication, folder: Path, now: datetim
         pages = Pages(view, served=False)
         written = 0
         for path in changed:
-            content = pages.document(path, {})
-            if isinstance(content, Streamed):
-                written += _write(folder / path, b"".join(content.chunks()))
-            elif isinstance(content, Document):
+            content = None
+            with _noted(failed, path):
+                content = pages.document(path, {})
+                if isinstance(content, Streamed):
+                    content = Document(b"".join(content.chunks()))
+            if isinstance(content, Document):
                 written += _write(folder / path, content.body)
             else:
                 del wanted[path]
+    if failed:  # what is gone cannot be told from what could not be made
+        wanted = dict.fromkeys(before, "") | wanted
     inside = (path for path in before.keys() - wanted.keys() if ".." not in PurePosixPath(path).parts)
     removed = sum(_remove(folder, path) for path in inside if path and not path.startswith("/"))
     _write_manifest(folder, wanted)
-    return Exported(written, len(wanted) - written, removed)
+    return Exported(written, len(wanted) - written, removed, tuple(failed))
+
+
+@contextmanager
+def _noted(failed: list[str], what: str) -> Iterator[None]:
+    """Note an error, other than of the disk, as that of a file or of a part of the ledger."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        failed.append(f"{what}: {in_words(error)}")
 
 
 def _write(path: Path, body: bytes) -> bool:
@@ -149,8 +169,8 @@ def _remove(folder: Path, path: str) -> bool:
     return True
 
 
-def export_tokens(view: LedgerView) -> dict[str, str]:
-    """Return the token of every file of an export, by path."""
+def export_tokens(view: LedgerView, failed: list[str]) -> dict[str, str]:
+    """Return the token of every file of an export, by path. Adds to `failed` what cannot be read."""
     publication = view.publication
     cards = {addresses.PLAYER_CARD, addresses.YEAR_CARD, addresses.RACE_CARD}
     routes: dict[tuple[str, ...], list[Route]] = defaultdict(list)
@@ -181,54 +201,57 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
     ]
     tokens |= {each.address.page(): _token(program, repr((each.stored, each.listing))) for each in planned}
     for board in view.boards:
-        digests = race_digests(view.ledger, board.key, names)
-        siblings = [(each.name, each.address) for each in view.siblings(board)]
-        category = view.category_face(board.category)
-        # A race changes the scores of all.
-        scored = sum(each.value for each in digests) if board.listing.scoring else None
-        shown = (siblings, category, scored, board.final_since, waiting(view.ledger, board))
-        own = _token(program, repr((board.stored, board.address, board.listing, *shown)))
-        listed = {each.id: each for each in view.report(board).players}
-        raced: dict[str, list[RaceDigest]] = defaultdict(list)
-        for digest, *near in zip(digests, [None, *digests[:-1]], [*digests[1:], None], strict=True):
-            neighbors = _token(*(each.race if each else "" for each in near))
-            races[digest.race] += int(own, 16) + digest.value + int(neighbors, 16)
-            for player in digest.players:
-                raced[player].append(digest)
-        of_players = {
-            player: _token(
-                own,
-                str(sum(digest.value for digest in theirs)),
-                names.get(player, ""),
-                profiles.get(player, ""),
-                str(player in listed),
+        with _noted(failed, f"the leaderboard {board.name}"):
+            digests = race_digests(view.ledger, board.key, names)
+            siblings = [(each.name, each.address) for each in view.siblings(board)]
+            category = view.category_face(board.category)
+            # A race changes the scores of all.
+            scored = sum(each.value for each in digests) if board.listing.scoring else None
+            shown = (siblings, category, scored, board.final_since, waiting(view.ledger, board))
+            own = _token(program, repr((board.stored, board.address, board.listing, *shown)))
+            listed, ids, places = None, set[str](), list[object]()
+            with _noted(failed, f"the standings of {board.name}"):
+                listed = view.report(board).players
+                for row in listed.rows:
+                    ids.add(row.player)
+                    shown_name = names.get(row.player), profiles.get(row.player)
+                    places.append((row.player, listed.places[row.rating], row.points, shown_name))
+            raced: dict[str, list[RaceDigest]] = defaultdict(list)
+            for digest, *near in zip(digests, [None, *digests[:-1]], [*digests[1:], None], strict=True):
+                neighbors = _token(*(each.race if each else "" for each in near))
+                races[digest.race] += int(own, 16) + digest.value + int(neighbors, 16)
+                for player in digest.players:
+                    raced[player].append(digest)
+            of_players = {
+                player: _token(
+                    own,
+                    str(sum(digest.value for digest in theirs)),
+                    names.get(player, ""),
+                    profiles.get(player, ""),
+                    str(player in ids),
+                )
+                for player, theirs in raced.items()
+                if player in names
+            }
+            everything = _token(
+                own, repr(places), repr(view.events(board)), *(str(digest.value) for digest in digests)
             )
-            for player, theirs in raced.items()
-            if player in names
-        }
-        places = [
-            (each.id, each.place, each.points, names.get(each.id), profiles.get(each.id))
-            for each in listed.values()
-        ]
-        everything = _token(
-            own, repr(places), repr(view.events(board)), *(str(digest.value) for digest in digests)
-        )
-        front.append(everything)
-        of_category[board.category].append(everything)
-        without = set() if board.listing.scoring else {addresses.SCORES_CSV, addresses.SCORES_DATA}
-        without |= set() if board.listing.ordering else {addresses.RATINGS}
-        without |= set() if board.final_since else {addresses.RECAP, addresses.RECAP_CARD}
-        of_board = (board.address.of(route) for route in routes["board",] if route not in without)
-        tokens |= dict.fromkeys(of_board, everything)
-        tokens[board.address.of(addresses.RACES)] = everything
-        tokens.update(_board_parts(view, board, own, digests, of_players))
-        for player, token in of_players.items():
-            players[player].append(token)
-            for route in routes["board", "player"]:
-                tokens[route.path(player=player, board=board.address.stem)] = token
-            more = dict.fromkeys(_more_of_player(board, player, raced[player]), token)
-            numbered[player] |= more
-            tokens |= more
+            front.append(everything)
+            of_category[board.category].append(everything)
+            without = set() if board.listing.scoring else {addresses.SCORES_CSV, addresses.SCORES_DATA}
+            without |= set() if board.listing.ordering else {addresses.RATINGS}
+            without |= set() if board.final_since else {addresses.RECAP, addresses.RECAP_CARD}
+            of_board = (board.address.of(route) for route in routes["board",] if route not in without)
+            tokens |= dict.fromkeys(of_board, everything)
+            tokens[board.address.of(addresses.RACES)] = everything
+            tokens.update(_board_parts(board, listed, own, digests, of_players))
+            for player, token in of_players.items():
+                players[player].append(token)
+                for route in routes["board", "player"]:
+                    tokens[route.path(player=player, board=board.address.stem)] = token
+                more = dict.fromkeys(_more_of_player(board, player, raced[player]), token)
+                numbered[player] |= more
+                tokens |= more
     theme = [templating.THEME] if publication.theme else []
     assets = [path for path in templating.ASSETS if path not in templating.SERVED_ASSETS]
     pictures = (
@@ -244,7 +267,9 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
     )
     for name, tokens_of in of_category.items():
         tokens |= {route.path(category=name): _token(*tokens_of) for route in routes["category",]}
-    events = event_reports(view.ledger)
+    events: Sequence[EventReport] = ()
+    with _noted(failed, "events"):
+        events = event_reports(view.ledger)
     for route in (addresses.EVENTS, addresses.EVENTS_DATA):
         tokens[route.path()] = _token(program, repr(events))
     for report in events:
@@ -271,17 +296,23 @@ def export_tokens(view: LedgerView) -> dict[str, str]:
 
 
 def _board_parts(
-    view: LedgerView, board: Board, own: str, digests: list[RaceDigest], of_players: dict[str, str]
+    board: Board,
+    listed: ListedPlayers | None,
+    own: str,
+    digests: list[RaceDigest],
+    of_players: dict[str, str],
 ) -> Iterator[tuple[str, str]]:
     """Yield the later pages of a leaderboard and its older races, which depend only on what they list."""
-    players, size = view.report(board).players, addresses.PAGE_SIZE
-    for number in range(2, -(-len(players) // size) + 1):
-        rows = [
-            repr((each.id, each.place, each.points, each.moved, each.provisional, each.last_race_at))
-            + of_players.get(each.id, each.name)
-            for each in players[(number - 1) * size : number * size]
+    size, rows = addresses.PAGE_SIZE, listed.rows if listed else ()
+    for number in range(2, -(-len(rows) // size) + 1):
+        parts = [
+            repr((row, listed.places[row.rating], row.player in listed.before))
+            + repr((listed.points_won(row), listed.places_won(row)))
+            + of_players.get(row.player, "")
+            for row in rows[(number - 1) * size : number * size]
+            if listed is not None
         ]
-        yield board.address.page(number), _token(own, str(len(players)), *rows)
+        yield board.address.page(number), _token(own, str(len(rows)), *parts)
     older = older_race_pages(len(digests))
     for number in range(1, older + 1):
         first, last = race_span(len(digests), number)

@@ -392,6 +392,11 @@ def test_exported_pages_follow_the_settings(racebot: Racebot, folder: Path, monk
     assert ">0 players<" in page
     (race,) = (folder / "public" / "races" / "orb").glob("first.html")
     assert "https://site.example/orb/first" in race.read_text(encoding="utf-8")
+    with Ledger.open(folder / "ledger.db") as ledger:
+        ledger.connection.write("UPDATE races SET result = '{'")
+    done = racebot("export-site", "elsewhere")
+    assert done.code == 2 and "of the site could not be made" in done.complaints[-1]
+    assert (folder / "elsewhere" / "index.html").exists()
 
 
 @pytest.mark.parametrize("command", ["web", "export-site public", "sandbox"])

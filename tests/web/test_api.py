@@ -285,6 +285,6 @@ def test_page_of_the_api_lists_the_addresses_and_links_those_that_all_readers_ca
 
 @pytest.mark.usefixtures("with_event")
 def test_export_holds_every_path_of_its_description(merge: Merge) -> None:
-    written = export_tokens(merge(listing=Listing(scoring=rules_of("sgl-2025"))))
+    written = export_tokens(merge(listing=Listing(scoring=rules_of("sgl-2025"))), [])
     for path in description(served=False)["paths"]:
         assert f"api{path.format(**EXAMPLES)}" in written

@@ -34,7 +34,7 @@ def test_title_footer_and_style_sheet_are_on_each_page(merge: Merge, tmp_path: P
         assert "Ask &lt;us&gt; on Discord" in page
         assert THEME in page
     assert page_at(view, THEME).encode() == theme
-    assert THEME in export_tokens(view)
+    assert THEME in export_tokens(view, [])
 
 
 def test_addresses_in_the_footer_are_links(merge: Merge) -> None:
@@ -75,7 +75,7 @@ def test_icons_show_the_picture_of_the_svg(view: LedgerView, path: str, side: in
     white = [(float(x), float(y)) for x, y in re.findall(r"M([\d.]+) ([\d.]+)", svg)]
     assert len(white) == 8
     content = document_at(view, path, served=False)
-    assert path in export_tokens(view)
+    assert path in export_tokens(view, [])
     with Image.open(BytesIO(content.body)) as image:
         assert image.size == (side, side)
         shown = image.convert("RGB")

@@ -343,3 +343,36 @@ def test_corrected_results_are_rendered_where_neither_points_nor_places_change(
     run(ledger, folder)
     run(ledger, folder.parent / "whole")
     assert (folder / page).read_bytes() == (folder.parent / "whole" / page).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("damage", "spoiled"),
+    [
+        ("UPDATE races SET result = '{' WHERE name = 'orb/a'", "races/orb/a.html"),
+        ("UPDATE races SET ended_at = 'x' WHERE name = 'orb/a'", "races/orb/a.html"),
+        ("UPDATE changes SET state_before = 'x' WHERE sequence = leaderboard", "races/orb/a.html"),
+        ("UPDATE changes SET points_after = 'x' WHERE sequence = leaderboard", "races/orb/a.html"),
+        ("UPDATE standings SET state = 'x' WHERE player = 'id-bo'", f"{BOARD}.html"),
+        ("UPDATE players SET name = x'ff' WHERE id = 'id-bo'", f"{BOARD}.html"),
+        ("UPDATE event_sources SET result = '{'", "events.html"),
+    ],
+)
+@pytest.mark.usefixtures("with_event")
+def test_a_damaged_row_is_named_and_all_that_does_not_need_it_is_written(
+    exported: Ledger, folder: Path, damage: str, spoiled: str
+) -> None:
+    before = contents(folder)
+    rate(exported, result("z", "di ed", after=300, goal="Other Orb"))
+    exported.connection.write(damage)
+    done = run(exported, folder)
+    what = "events" if spoiled == "events.html" else spoiled
+    assert any(each.startswith((f"{what}: ", "the standings of Any Orb: ")) for each in done.failed)
+    after = contents(folder)
+    assert before.keys() < after.keys() and after[spoiled] == before[spoiled]
+    assert {
+        "races/orb/z.html",
+        "leaderboards/orb/other-orb.html",
+        "players/id-di/orb/other-orb.html",
+    } < after.keys()
+    again = run(exported, folder)  # which tries what failed once more
+    assert set(again.failed) == set(done.failed) and contents(folder) == after

@@ -53,7 +53,7 @@ def test_pages_of_a_final_season_never_change_by_themselves(settler: Settler) ->
     found = []
     for now in (FINAL, LATER):
         pages = Pages(seen(settler, now), served=False)
-        documents = {path: pages.document(path, {}) for path in export_tokens(pages.view)}
+        documents = {path: pages.document(path, {}) for path in export_tokens(pages.view, [])}
         found.append({path: each.body for path, each in documents.items() if isinstance(each, Document)})
     assert len(found[0]) > 50
     assert found[0] == found[1]
@@ -144,9 +144,9 @@ def test_player_page_has_a_line_for_each_of_their_seasons(settler: Settler) -> N
 
 def test_player_pages_of_an_export_follow_the_players_other_leaderboards(settler: Settler) -> None:
     path = "players/id-di/orb/s8.html"
-    before = export_tokens(seen(settler))[path]
+    before = export_tokens(seen(settler), [])[path]
     settle(settler, replace(result("new2", "di ann", after=310), goal="New Orb"), NOON + timedelta(hours=310))
-    assert export_tokens(seen(settler))[path] != before
+    assert export_tokens(seen(settler), [])[path] != before
 
 
 def test_api_says_since_when_a_season_is_final(settler: Settler) -> None:
