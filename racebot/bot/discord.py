@@ -25,7 +25,7 @@ from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.discord import Post
 from racebot.ledger.lock import utc_now
 from racebot.ledger.store import Ledger
-from racebot.racetime.http import Answer, Http
+from racebot.racetime.http import Http, Response
 from racebot.settings.model import Settings
 from racebot.telemetry.logs import Redactor
 from racebot.text.parse import read_json
@@ -49,7 +49,7 @@ ALL = "Discord"
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Posted:
     """What Discord answered: the id of the message if there is one, and how long it wants no more requests.
 
     `code` is Discord's own, None if something before it answered. A pause may be for all webhooks.
@@ -71,7 +71,7 @@ def client(tls: ssl.SSLContext | None = None) -> Http:
     return Http("Discord", tls=tls, timeout=TIMEOUT)
 
 
-async def ask(http: Http, webhook: SecretStr, method: str, message: str = "", body: object = None) -> Reply:
+async def ask(http: Http, webhook: SecretStr, method: str, message: str = "", body: object = None) -> Posted:
     """Ask a webhook about itself, or post, edit or delete its message with this id."""
     address = webhook.get_secret_value()
     answer = await http.ask(
@@ -89,7 +89,7 @@ async def ask(http: Http, webhook: SecretStr, method: str, message: str = "", bo
     known, said = found.get("id"), f"{answer.status}: {found.get('errors') or found.get('message')}"
     is_id = isinstance(known, str) and known.isascii() and known.isdecimal() and len(known) <= 20
     hide = Redactor([address, address.rpartition("/")[2]])
-    return Reply(
+    return Posted(
         answer.status,
         found.get("code"),
         known if is_id else None,
@@ -99,7 +99,7 @@ async def ask(http: Http, webhook: SecretStr, method: str, message: str = "", bo
     )
 
 
-def _pause(found: dict[str, Any], answer: Answer) -> float:
+def _pause(found: dict[str, Any], answer: Response) -> float:
     """Return for how many seconds Discord wants no more requests, 0 if it does not say so in earnest."""
     headers = answer.headers
     spent = headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset-after")
@@ -204,7 +204,7 @@ class DiscordSender:
         finally:
             self._is_posting = False
 
-    async def _show(self, post: Post, http: Http, address: SecretStr, body: object) -> Reply:
+    async def _show(self, post: Post, http: Http, address: SecretStr, body: object) -> Posted:
         """Edit the message of a post, or post it if it has none or somebody deleted it."""
         if post.message:
             reply = await ask(http, address, "PATCH", post.message, body)

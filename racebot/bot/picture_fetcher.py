@@ -14,7 +14,7 @@ from racebot.bot.retry import Backoff
 from racebot.errors import LedgerUnavailable, SiteError
 from racebot.ledger.pictures import MOST, Pictures
 from racebot.racetime.client import Gate
-from racebot.racetime.http import Answer, Http, Transport
+from racebot.racetime.http import Http, Response, Transport
 from racebot.text.safe import printable
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class PictureFetcher:
         return await asyncio.to_thread(resized, answer.body, kind)
 
 
-def _kind(answer: Answer) -> str:
+def _kind(answer: Response) -> str:
     """Return the format of a picture, as Pillow names it; empty for an answer without one."""
     kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
     return _TYPES.get(kind, "") if answer.status == 200 else ""

@@ -58,7 +58,7 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Grid:
     """A table whose layout is known.
 
     Attributes:
@@ -111,7 +111,7 @@ class Table:
                 yield number, error
 
 
-def recognized(path: Path, rows: Rows, options: ReadOptions) -> Table:
+def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
     """Return a table whose rows can be turned into lines.
 
     Raises:
@@ -135,7 +135,7 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Table:
             if above:
                 notes.append(f"{counted(above, 'line')} above the names of columns not used")
             body = chain(start[at + 1 + found.skip :], lines)
-            return Table(path, header, options, body, found.of, found.columns, notes + _notes(header, found))
+            return Grid(path, header, options, body, found.of, found.columns, notes + _notes(header, found))
         if above == 0 or len(header.at) > len(best[1].at):
             best = number, header
     raise _refusal(path, *best, options)

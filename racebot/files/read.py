@@ -12,10 +12,10 @@ from typing import Any
 from racebot.errors import PayloadError
 from racebot.files.columns import ATTEMPTS, IN_GAME
 from racebot.files.documents import read_document, read_xml
-from racebot.files.layout import Table, recognized
+from racebot.files.layout import Grid, recognized
 from racebot.files.options import DEFAULT, ReadOptions
 from racebot.files.rows import LARGEST_DOCUMENT, File, Rows
-from racebot.files.table import Find, People, TableReader
+from racebot.files.table import Find, PlayerNames, TableReader
 from racebot.races.result import Entrant, RaceResult
 from racebot.text.format import counted
 
@@ -53,7 +53,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     """
     options = replace(options, **given)
     files = [file for path in paths for file in (_files(path) if isinstance(path, Path) else [path])]
-    people = People(exact=options.exact_names)
+    people = PlayerNames(exact=options.exact_names)
     results: list[RaceResult] = []
     factors: dict[tuple[str, str], str] = {}
     notes: list[str] = []
@@ -102,7 +102,7 @@ def read_attempts(
     table = _races_or_table(File.open(path), options, Counter())
     if isinstance(table, list):
         raise PayloadError(f"{path}: races of the site: add a race by its address, or a table of results")
-    reader = TableReader(table, options, People(exact=True), find=find)
+    reader = TableReader(table, options, PlayerNames(exact=True), find=find)
     results = reader.read()
     if len(results) > 1:
         raise PayloadError(
@@ -125,7 +125,7 @@ def _files(path: Path) -> list[Path]:
     return found
 
 
-def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) -> list[RaceResult] | Table:
+def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) -> list[RaceResult] | Grid:
     """Return the races of an archive or of the site's JSON, or else a table of entrants."""
     if file.kind not in {"json", "xml"}:
         return _first_recognized(file, file.tables(options.sheet), options)
@@ -147,7 +147,7 @@ def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) ->
     return _first_recognized(file, iter([(notes, iter(enumerate(rows, start=1)))]), options)
 
 
-def _first_recognized(file: File, sheets: Iterator[Rows], options: ReadOptions) -> Table:
+def _first_recognized(file: File, sheets: Iterator[Rows], options: ReadOptions) -> Grid:
     """Return the first sheet that has the columns."""
     refused = PayloadError(f"{file.path}: empty")
     for number, rows in enumerate(sheets):

@@ -17,7 +17,7 @@ from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import BadCellError, Meaning
 from racebot.files.columns import FLAGS
-from racebot.files.layout import Line, Table
+from racebot.files.layout import Grid, Line
 from racebot.files.options import ReadOptions, Twice
 from racebot.files.ranking import Ranking, Result
 from racebot.races.result import HIDDEN_NAME, MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
@@ -52,7 +52,7 @@ class _Race:
         return [each for each in self.results if each.finished]
 
 
-class People:
+class PlayerNames:
     """The people of one study. Names that differ in case, spaces or accents only are one person."""
 
     def __init__(self, *, exact: bool) -> None:
@@ -102,9 +102,9 @@ class TableReader:
 
     def __init__(
         self,
-        table: Table,
+        table: Grid,
         options: ReadOptions,
-        people: People,
+        people: PlayerNames,
         *,
         prefix: str = "",
         first: int = 0,

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import AwareDatetime
 
-from racebot.ledger.connection import Table
+from racebot.ledger.connection import LedgerTable
 from racebot.ledger.rows import read
 
 
@@ -40,7 +40,7 @@ class CaseRow:
     stands_since: AwareDatetime | None = None
 
 
-class Cases(Table):
+class Cases(LedgerTable):
     """The races that the bot follows."""
 
     def get(self, race: str) -> CaseRow | None:

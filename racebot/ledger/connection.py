@@ -148,7 +148,7 @@ class Connection:
         self.db.close()
 
 
-class Table:
+class LedgerTable:
     """Reads and writes a table or a group of tables through a connection."""
 
     def __init__(self, connection: Connection) -> None:

@@ -9,7 +9,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from racebot.ledger.connection import Table
+from racebot.ledger.connection import LedgerTable
 from racebot.ledger.rows import read, result_of
 from racebot.races.result import RaceResult
 
@@ -40,7 +40,7 @@ class Post:
         return " " in self.race
 
 
-class Posts(Table):
+class Posts(LedgerTable):
     """The messages of all races. Webhooks are given by their ids, which are no secrets."""
 
     def put(self, result: RaceResult, webhooks: Iterable[str], moves: Moves | None) -> None:

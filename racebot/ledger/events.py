@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 
 from racebot.errors import NoSuchEntryError
-from racebot.ledger.connection import Table
+from racebot.ledger.connection import LedgerTable
 from racebot.ledger.orders import OrderKind, Orders
 from racebot.ledger.people import People
 from racebot.ledger.races import Races
@@ -16,7 +16,7 @@ from racebot.races.events import Attempt, Event, EventSource, Timing, attempts
 from racebot.races.result import RaceResult
 
 
-class Events(Table):
+class Events(LedgerTable):
     """Reads and writes the tables `events` and `event_sources`."""
 
     def all(self) -> list[Event]:

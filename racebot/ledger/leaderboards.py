@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from racebot.ledger.connection import Table
+from racebot.ledger.connection import LedgerTable
 from racebot.ledger.rows import (
     Leaderboard,
     Position,
@@ -47,7 +47,7 @@ class Rebuild:
     error: str | None
 
 
-class Rebuilds(Table):
+class Rebuilds(LedgerTable):
     """Reads and writes the table `rebuilds`."""
 
     def all(self) -> list[Rebuild]:
@@ -94,7 +94,7 @@ class Rebuilds(Table):
         self._connection.write("DELETE FROM rebuilds WHERE leaderboard = ?", board.key)
 
 
-class Leaderboards(Table):
+class Leaderboards(LedgerTable):
     """Reads and writes the tables `leaderboards` and `carried`."""
 
     def all(self) -> list[Leaderboard]:

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from pydantic import AwareDatetime
 
-from racebot.ledger.connection import Table
+from racebot.ledger.connection import LedgerTable
 from racebot.ledger.discord import Posts
 from racebot.ledger.rows import moment_of, read
 
@@ -56,7 +56,7 @@ class Order:
     amount: int | None = None
 
 
-class Orders(Table):
+class Orders(LedgerTable):
     """The orders of a ledger. Write them in the transaction that also carries them out."""
 
     def all(self) -> list[Order]:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
-from racebot.ledger.connection import Table
+from racebot.ledger.connection import LedgerTable
 from racebot.ledger.rows import read
 
 log = logging.getLogger(__name__)
@@ -150,7 +150,7 @@ _OPEN = "state IN ('waiting', 'sent')"
 """Condition for messages that are not delivered yet."""
 
 
-class Outbox(Table):
+class Outbox(LedgerTable):
     """Messages for race rooms, delivered in the order in which they were queued."""
 
     def put(self, message: Message, now: datetime) -> None:

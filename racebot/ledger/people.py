@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from racebot.errors import NoSuchEntryError
-from racebot.ledger.connection import Table
+from racebot.ledger.connection import LedgerTable
 from racebot.ledger.players import Players, Profiles
 from racebot.ledger.rows import RESTORE, NamedPlayer, Player, as_text, readable, result_of
 from racebot.ledger.schema import TIMES_OF_RACES
@@ -42,7 +42,7 @@ class _HasEntrants(Protocol):
 Entered = TypeVar("Entered", bound=_HasEntrants)
 
 
-class People(Table):
+class People(LedgerTable):
     """The players of a ledger as the orders leave them."""
 
     masks = False

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from racebot.errors import NoSuchEntryError
-from racebot.ledger.connection import Table
+from racebot.ledger.connection import LedgerTable
 from racebot.ledger.rows import CategoryProfile, Player, as_text
 from racebot.races.result import NO_NAME, Entrant, Profile, RaceResult
 from racebot.text.format import exact_time
@@ -23,7 +23,7 @@ LEAST_LIKENESS = 75
 """Least likeness of a suggested name, 0 to 100 as rapidfuzz measures it: a typo or two in a name of ten."""
 
 
-class Players(Table):
+class Players(LedgerTable):
     """The players of a ledger."""
 
     def get(self, player: str) -> Player | None:
@@ -180,7 +180,7 @@ class Players(Table):
         return [Player(*map(as_text, row)) for row in rows]
 
 
-class Profiles(Table):
+class Profiles(LedgerTable):
     """The profiles in a ledger. Older ledgers have none until the site shows them again."""
 
     def save(self, entrants: Iterable[Entrant], *, current: bool) -> None:

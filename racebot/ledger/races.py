@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import islice
 
 from racebot.errors import NoSuchEntryError
-from racebot.ledger.connection import Table
+from racebot.ledger.connection import LedgerTable
 from racebot.ledger.players import Players
 from racebot.ledger.rows import (
     END,
@@ -30,7 +30,7 @@ SKIPPED = "skipped by a moderator"
 """The notes of races that an order keeps from changing ratings."""
 
 
-class Races(Table):
+class Races(LedgerTable):
     """Reads and writes recorded races and the names of their goals."""
 
     def get(self, name: str) -> StoredRace | None:
@@ -224,7 +224,7 @@ class Races(Table):
         self._connection.write("DELETE FROM races WHERE name = ?", name)
 
 
-class FullReads(Table):
+class FullReads(LedgerTable):
     """When the whole list of past races of each category was last read."""
 
     def last(self, category: str, now: datetime) -> datetime:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from pydantic_core import to_json
 
-from racebot.ledger.connection import Table
+from racebot.ledger.connection import LedgerTable
 from racebot.ledger.rows import (
     END,
     RATED_LATER,
@@ -34,7 +34,7 @@ _LAST = 2**63 - 1
 """No sequence number is larger."""
 
 
-class Ratings(Table):
+class Ratings(LedgerTable):
     """Reads and writes the tables `rated` and `changes`."""
 
     def sequence_at(self, board: Leaderboard, position: Position) -> tuple[int, Position]:
@@ -200,7 +200,7 @@ _STANDINGS = (
 """Reads the standings of a leaderboard with the players' names."""
 
 
-class Standings(Table):
+class Standings(LedgerTable):
     """Reads and writes the table `standings`."""
 
     def all(self, board: Leaderboard) -> list[Standing]:

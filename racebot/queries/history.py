@@ -47,7 +47,7 @@ class PlayedRace:
     finish_time: FinishTime
 
 
-class Result(NamedTuple):
+class ShortResult(NamedTuple):
     """One result of a player. `place` is None for a race that the player did not finish."""
 
     place: int | None
@@ -134,7 +134,7 @@ def last_race(ledger: Ledger, board: Leaderboard, player: str) -> RatedRace | No
 
 def last_results(
     ledger: Ledger, leaderboard: int, players: Sequence[str], count: int, last: int | None = None
-) -> dict[str, list[Result]]:
+) -> dict[str, list[ShortResult]]:
     """Return the last results of each player, oldest first, up to the race with the number `last`."""
     rows = ledger.connection.rows(
         "SELECT wanted.value, (SELECT json_group_array(json_array(place, change)) FROM ("
@@ -146,7 +146,7 @@ def last_results(
         count,
         last,
     )
-    return {player: [Result(*each) for each in reversed(json.loads(found))] for player, found in rows}
+    return {player: [ShortResult(*each) for each in reversed(json.loads(found))] for player, found in rows}
 
 
 def figures(races: Sequence[PlayedRace], settled: int) -> PlayerFigures:

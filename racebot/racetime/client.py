@@ -23,7 +23,7 @@ from pydantic import SecretStr
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError, in_words
 from racebot.racetime import documents
 from racebot.racetime.documents import time_or_none
-from racebot.racetime.http import Answer, Http, Transient, Transport, tls_context
+from racebot.racetime.http import Http, Response, Transient, Transport, tls_context
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
 from racebot.telemetry.logs import FailureLog
 from racebot.text.parse import read_json
@@ -283,7 +283,7 @@ class TokenSource:
             self._token = None
 
 
-def _retry_after(answer: Answer) -> float | None:
+def _retry_after(answer: Response) -> float | None:
     text = answer.headers.get("retry-after", "")
     if text.isdecimal():
         return min(float(text), LONGEST_PAUSE)

@@ -31,7 +31,7 @@ class Transient(SiteError):  # noqa: N818 - a reason to retry
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """An answer, with its decoded body. The names of `headers` are lower-case."""
 
     status: int
@@ -83,9 +83,9 @@ class Http:
         where: str,
         most: int,
         within: float,
-        reads: Callable[[Answer], object] = lambda _: True,
+        reads: Callable[[Response], object] = lambda _: True,
         **given: Any,
-    ) -> Answer:
+    ) -> Response:
         """Send a request, and read its answer.
 
         Args:
@@ -104,9 +104,9 @@ class Http:
                 self._client.stream(method, address, **given) as response,
             ):
                 headers = {name.lower(): value for name, value in response.headers.items()}
-                answer = Answer(response.status_code, headers)
+                answer = Response(response.status_code, headers)
                 body = await _body(response, where, most) if reads(answer) else b""
-                return Answer(answer.status, headers, body)
+                return Response(answer.status, headers, body)
         except httpx.HTTPError as error:
             if (distrust := certificate_problem(error)) is not None:
                 raise SiteError(f"{self._name} is not trusted: {distrust}") from error

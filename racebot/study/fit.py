@@ -29,7 +29,7 @@ from racebot.study.cores import spread
 from racebot.study.history import History, Step, replay
 from racebot.study.metrics import log_loss, misordered, observed_pairs, reliability
 from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
-from racebot.study.tuning import Judged, dimensions, four_digits, parameters_at
+from racebot.study.tuning import JudgedPart, dimensions, four_digits, parameters_at
 from racebot.text.format import counted
 
 ODDS_FROM = 20
@@ -83,7 +83,7 @@ class Fit:
     model: str
     races: int
     parameters: Parameters
-    judged: Judged
+    judged: JudgedPart
     calibration: tuple[float, float]
     kept: bool
 
@@ -150,7 +150,7 @@ def fit(
         model=key,
         races=len(history),
         parameters=found,
-        judged=Judged.of(*((each.joint, each.order, each.odds) for each in (before, after))),
+        judged=JudgedPart.of(*((each.joint, each.order, each.odds) for each in (before, after))),
         calibration=(reliability(before.chance).error, reliability(after.chance).error),
         kept=chosen is not None,
     )

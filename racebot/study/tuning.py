@@ -32,7 +32,7 @@ _ALIKE = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedPart:
     """The objective, misordered pairs and log loss on one part of a history, before and after the search.
 
     Attributes:
@@ -51,7 +51,7 @@ class Judged:
     tally: Tally = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, before: Sequence[Tally], after: Sequence[Tally]) -> Judged:
+    def of(cls, before: Sequence[Tally], after: Sequence[Tally]) -> JudgedPart:
         """Compare the three figures, each per race, over the same races."""
         (a, b, c), (d, e, f) = ([float(tally.mean()) for tally in part] for part in (before, after))
         return cls(before[0].cases.size, a, b, c, d, e, f, standard_error(before[0], after[0]), after[0])
@@ -77,8 +77,8 @@ class Tuned:
     parameters: Parameters
     searched: tuple[str, ...]
     objective: Objective
-    earlier: Judged
-    later: Judged
+    earlier: JudgedPart
+    later: JudgedPart
     evaluations: int
 
     @property
@@ -134,7 +134,7 @@ def tune(
         )
     found, tried = _find(earlier, wanted, effort or Effort(), progress)
     calls = [(create(key, each), earlier, later, objective) for each in (fixed, found)]
-    first, second = map(Judged.of, *spread(_on_parts, calls))
+    first, second = map(JudgedPart.of, *spread(_on_parts, calls))
     searched = tuple(dict.fromkeys(d.parameter for d in wanted.space))
     return Tuned(key, found, searched, objective, first, second, tried)
 

@@ -314,9 +314,9 @@ async def discord_posts(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPa
             _refuse()
         return [Embed(title=post.race, url=None)]
 
-    async def ask(*arguments: object) -> discord.Reply:
+    async def ask(*arguments: object) -> discord.Posted:
         shown.append(str(arguments[-1]))
-        return discord.Reply(200, None, "7", 0.0, "")
+        return discord.Posted(200, None, "7", 0.0, "")
 
     patch.setattr(discord, "race_embeds", draw)
     patch.setattr(discord, "ask", ask)

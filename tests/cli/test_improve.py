@@ -21,7 +21,7 @@ from racebot.ratings.registry import MODELS
 from racebot.standings.proposals import Move, Proposal
 from racebot.study.fit import Fit
 from racebot.study.paired import Tally
-from racebot.study.tuning import Judged
+from racebot.study.tuning import JudgedPart
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
@@ -110,7 +110,7 @@ def test_the_largest_moves_of_a_preview_come_first_and_the_others_are_left_out()
 
 def fitted(*, kept: bool) -> Fit:
     tally = Tally(np.ones(2), np.ones(2, dtype=np.intp))
-    judged = Judged(60, 1.0, 0.216, 0.50, 0.9, 0.209, 0.48, 0.01, tally)
+    judged = JudgedPart(60, 1.0, 0.216, 0.50, 0.9, 0.209, 0.48, 0.01, tally)
     values = {**defaults(MODELS["thurstone-hurdle"]), "newcomer_spread": 1.5}
     return Fit("thurstone-hurdle", 120, values, judged, (0.08, 0.03), kept)
 

@@ -11,7 +11,7 @@ from racebot.ratings.models.trueskill import TrueSkill
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
 from racebot.study.paired import Objective, Tally, standard_error
-from racebot.study.tuning import Effort, Judged, Tuned, dimensions, tune
+from racebot.study.tuning import Effort, JudgedPart, Tuned, dimensions, tune
 
 PAIRS = [Objective.MISORDERED, Objective.LOG_LOSS, Objective.JOINT]
 
@@ -83,8 +83,8 @@ def test_progress_is_reported_after_each_generation(season: History) -> None:
 def outcome_of_a_search(earlier: float, later: float, standard_error: float) -> Tuned:
     """Return a search result whose figures were .5 on both parts before."""
 
-    def part(races: int, tuned: float, error: float) -> Judged:
-        return Judged(races, 0.5, 0, 0, tuned, 0, 0, error, Tally(np.zeros(races), np.ones(races, int)))
+    def part(races: int, tuned: float, error: float) -> JudgedPart:
+        return JudgedPart(races, 0.5, 0, 0, tuned, 0, 0, error, Tally(np.zeros(races), np.ones(races, int)))
 
     return Tuned(
         model="trueskill",

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 from racebot import addresses
 from racebot.addresses import link
 from racebot.live_file import LiveEntrant
-from racebot.queries.history import Result
+from racebot.queries.history import ShortResult
 from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.races.result import EntrantStatus, result_label
 from racebot.scoring.table import LeagueStanding
@@ -73,7 +73,7 @@ def hour(moment: datetime) -> Markup:
     )
 
 
-def dots(results: Sequence[Result]) -> Markup:
+def dots(results: Sequence[ShortResult]) -> Markup:
     """Return a row of dots, one for each result."""
     words = ", ".join(f"{each.place or 'DNF'} {signed(each.change)}" for each in results)
     kinds = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from urllib.parse import urlencode
 
-from racebot.queries.history import PlayedRace, Result, fastest, last_results, run
+from racebot.queries.history import PlayedRace, ShortResult, fastest, last_results, run
 from racebot.queries.odds import PlayerOdds, odds
 from racebot.queries.player import PlayerStanding
 from racebot.text.format import signed, timer
@@ -37,7 +37,7 @@ class SheetRow:
     standing: PlayerStanding
     odds: PlayerOdds
     best: PlayedRace | None
-    form: Sequence[Result]
+    form: Sequence[ShortResult]
     fact: str
     versus: Mapping[str, Versus]
 
