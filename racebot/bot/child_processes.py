@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from racebot.bot.retry import retry_pauses
@@ -13,75 +13,47 @@ from racebot.errors import RacebotError, reason
 
 log = logging.getLogger(__name__)
 
-AGAIN_AFTER = 300.0
-"""Seconds to wait after a failed export."""
-PAUSE = 4
+REST = 4
 """Pause after an export, as a multiple of its duration, so that exports leave time for other programs."""
 TIMEOUT = 900.0
-"""Seconds."""
+"""Seconds that an export may take."""
 
 
 @dataclass
-class SiteExporter:
-    """Runs the command that writes the pages if `revision()` has changed since its last run."""
+class ChildProcess:
+    """Runs a command while work waits for it, such as rebuilds. `work` names that in the log and in errors.
 
-    command: Sequence[str]
-    revision: Callable[[], Awaitable[Hashable]]
-    clock: Callable[[], float] = time.monotonic
-    _done: Hashable = None
-    _not_before: float = float("-inf")
-
-    async def export_if_changed(self) -> bool:
-        """Export the pages if the ratings have changed. Return whether they are up to date."""
-        revision = await self.revision()
-        start = self.clock()
-        if revision == self._done:
-            return True
-        if start < self._not_before:
-            return False
-        self._not_before = start + AGAIN_AFTER
-        try:
-            line = await asyncio.wait_for(run_command(self.command), TIMEOUT)
-        except TimeoutError:
-            raise RacebotError("the pages were not written: the export timed out") from None
-        except RacebotError as error:
-            raise RacebotError(f"the pages were not written: {error}") from None
-        end = self.clock()
-        self._done, self._not_before = revision, end + PAUSE * (end - start)
-        log.info("pages: %s", line)
-        return True
-
-
-@dataclass
-class WorkStarter:
-    """Runs a command while work waits for it, such as rebuilds. After a failure it pauses.
-
-    `work` names the work for the log. `waiting` returns a token of it, empty if there is none. New work is
-    done at once.
+    `waiting` returns a token of the work, empty if there is none. What failed is tried again after growing
+    pauses, and other work at once. With a `rest`, the work has no end, as that of pages: the same is done
+    once, and a pause follows, as a multiple of its duration.
     """
 
     work: str
     command: Sequence[str]
-    waiting: Callable[[], Awaitable[Collection[Hashable]]]
+    waiting: Callable[[], Awaitable[Hashable]]
+    rest: float = 0.0
     clock: Callable[[], float] = time.monotonic
-    _failed: Collection[Hashable] = ()
+    _tried: Hashable = None
+    _is_done: bool = False
     _pauses: Iterator[float] = field(default_factory=retry_pauses)
     _not_before: float = float("-inf")
 
-    async def start_if_waiting(self) -> bool:
+    async def run_if_waiting(self) -> bool:
         """Run the command if work waits. Return whether none waits any more."""
-        waiting = await self.waiting()
-        if not waiting:
+        waiting, start = await self.waiting(), self.clock()
+        same = waiting == self._tried
+        if not waiting or (self.rest and same and self._is_done):
             return True
-        if waiting == self._failed and self.clock() < self._not_before:
+        if start < self._not_before and (self.rest or same):
             return False
-        log.info("%s, in another process", self.work)
-        self._failed = waiting
+        self._tried, self._is_done = waiting, False
         try:
-            line = await run_command(self.command)
-        finally:
+            line = await asyncio.wait_for(run_command(self.command), TIMEOUT if self.rest else None)
+        except (RacebotError, TimeoutError) as error:
             self._not_before = self.clock() + next(self._pauses)
-        self._failed, self._pauses = (), retry_pauses()
+            raise RacebotError(f"{self.work}: {str(error) or 'timed out'}") from None
+        end = self.clock()
+        self._is_done, self._pauses, self._not_before = True, retry_pauses(), end + self.rest * (end - start)
         log.info("%s: done%s", self.work, line and f": {line}")
         return True
 

@@ -15,7 +15,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import listed_count
 from racebot.queries.standings import Listing
 from racebot.settings.model import Settings
-from racebot.standings.counting import longest_grace, rating_rules
+from racebot.standings.counting import rating_rules, standing_races
 from racebot.standings.proposals import proposals
 
 
@@ -124,7 +124,6 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
     rules = rating_rules(settings)
     proposed = {p.stored.key: p for p in proposals(rules, boards)}
     slugs = sorted({*settings.slugs(), *(board.category for board in boards)})
-    grace = {slug: longest_grace(rules, slug) for slug in slugs}
     beat = read_heartbeat(ledger.path)
     age = None if beat.seen_at is None else now - beat.seen_at
     copies = backups(folder_of(ledger.path), ledger.path.stem)
@@ -160,8 +159,9 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
         ],
         rooms=[row.race for slug in slugs for row in ledger.cases.unfinished(slug)],
         pending=[
-            _waiting_race(ledger, row.race, row.ended_at, row.stands_since and row.stands_since + grace[slug])
+            _waiting_race(ledger, row.race, row.ended_at, counts_at.get(row.race))
             for slug in slugs
+            for counts_at in [standing_races(ledger, rules, slug)]
             for row in ledger.cases.polled(slug)
             if not row.over and row.ended_at is not None
             if row.standing is None or not ledger.races.has(row.race)  # a race that counts is followed, too

@@ -16,7 +16,7 @@ from apscheduler.triggers.cron import CronTrigger
 
 from racebot.bot import picture_fetcher
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
-from racebot.bot.child_processes import SiteExporter, WorkStarter
+from racebot.bot.child_processes import REST, ChildProcess
 from racebot.bot.discord import SEND_EVERY, DiscordSender
 from racebot.bot.health import Health
 from racebot.bot.live_writer import LiveWriter
@@ -236,19 +236,18 @@ class Worker:
         jobs.every(RETENTION_EVERY, partial(self._clear_away, ledger), "retention")
         racebot, database = (sys.executable, "-m", "racebot"), ("--database", str(settings.database))
 
-        async def waiting() -> list[tuple[int, int]]:
-            rebuilds = await self._call(ledger.rebuilds.all)
-            return [(rebuild.board.key, rebuild.revision) for rebuild in rebuilds]
+        async def rebuilds() -> tuple[tuple[int, int], ...]:
+            return tuple((each.board.key, each.revision) for each in await self._call(ledger.rebuilds.all))
 
-        async def old_odds() -> list[int]:
-            return [board.key for board in await self._call(ledger.leaderboards.with_old_odds)]
+        async def old_odds() -> tuple[int, ...]:
+            return tuple(board.key for board in await self._call(ledger.leaderboards.with_old_odds))
 
         for name, task, work, seconds in (
-            ("rating leaderboards again", "rebuild", waiting, REBUILDS_EVERY),
+            ("rating leaderboards again", "rebuild", rebuilds, REBUILDS_EVERY),
             ("fitting odds", "improve", old_odds, ODDS_EVERY),
         ):
-            starter = WorkStarter(name, [*racebot, task, "--for-worker", *database], work)
-            jobs.every(seconds, starter.start_if_waiting, name)
+            command = [*racebot, task, "--for-worker", *database]
+            jobs.every(seconds, ChildProcess(name, command, work).run_if_waiting, name)
         pictures = Pictures(folder_beside(settings.database))
         if settings.avatars and picture_fetcher.available():
             wanted = partial(self._call, ledger.profiles.pictures)
@@ -265,8 +264,7 @@ class Worker:
                 day = self._clock().date()  # seasons become final at midnight
                 return *await self._call(ledger.revision), pictures.version(), day
 
-            exporter = SiteExporter(command, revision)
-            jobs.every(PAGES_EVERY, exporter.export_if_changed, "pages")
+            jobs.every(PAGES_EVERY, ChildProcess("pages", command, revision, REST).run_if_waiting, "pages")
         if settings.backups:
             is_overdue = backup.overdue(settings.database, self._clock())
             jobs.nightly(BACKUP_HOUR, partial(self._back_up, ledger), "backup", at_once=is_overdue)

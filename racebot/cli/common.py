@@ -28,7 +28,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.standings import rebuild
-from racebot.standings.counting import longest_grace, rating_rules
+from racebot.standings.counting import rating_rules, standing_races
 from racebot.telemetry import logs
 from racebot.text.format import to_json
 from racebot.text.parse import did_you_mean
@@ -225,14 +225,10 @@ def tell_waiting(settings: Settings, ledger: Ledger) -> None:
     """Say how many races of each category count without a record once their results have stood."""
     rules = rating_rules(settings)
     for slug in settings.slugs():
-        if moments := ledger.cases.standing(slug, longest_grace(rules, slug)):
-            tell(waits(moments))
-
-
-def waits(moments: Sequence[datetime]) -> str:
-    """Return until when races wait that need no record, in words."""
-    wait = "race waits" if len(moments) == 1 else "races wait"
-    return f"{len(moments)} {wait} until {max(moments):%Y-%m-%d %H:%M} UTC (they need no record)"
+        if found := standing_races(ledger, rules, slug):
+            wait = "race waits" if len(found) == 1 else "races wait"
+            until = f"{max(found.values()):%Y-%m-%d %H:%M} UTC"
+            tell(f"{len(found)} {wait} until {until} (they need no record)")
 
 
 def carry_out_rebuilds(ledger: Ledger) -> None:

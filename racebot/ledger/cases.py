@@ -58,11 +58,11 @@ class Cases(LedgerTable):
         """Return a category's races that the bot watched and that have not ended."""
         return self._select("category = ? AND ended_at IS NULL", category)
 
-    def standing(self, category: str, grace: timedelta) -> list[datetime]:
-        """Return when each race of a category counts whose result has to stand for `grace` first."""
+    def standing(self, category: str, grace: timedelta) -> dict[str, datetime]:
+        """Return when each race of a category counts whose result has to stand for `grace`, in order."""
         where = "NOT over AND category = ? AND race NOT IN (SELECT name FROM races) AND stands_since NOT NULL"
         found = self._select(f"{where} ORDER BY stands_since", category)
-        return [row.stands_since + grace for row in found if row.stands_since]
+        return {row.race: row.stands_since + grace for row in found if row.stands_since}
 
     def save(self, row: CaseRow) -> None:
         """Add or replace a race's row."""

@@ -93,7 +93,7 @@ def coming_scores(
     if not table.races or table.races[-1].result.name != result.name:
         return None, []
     *earlier, race = table.races
-    before = {each.id: each.place for each in standings(earlier, rules).standings}
+    before = {each.id: each.place for each in standings(earlier, rules, ledger.people.hidden()).standings}
     totals, cut, at = [each.total.score for each in table.standings], rules.cut, len(earlier)
     found = []
     for index, each in enumerate(table.standings):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from racebot.ledger.rows import Carry, Leaderboard
+from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS, Room, RoomReason, RoomRule, Verdict
@@ -241,10 +242,10 @@ class RatingRules:
         return max((rule.grace for rule in rules if rule.finished), default=None)
 
 
-def longest_grace(rules: RatingRules, category: str) -> timedelta:
-    """Return how long a result of a category has to stand at most, if it needs no record."""
-    finished = (config.rule for config in rules.named_in(category) if config.rule.finished)
-    return max((rule.grace for rule in finished), default=timedelta(0))
+def standing_races(ledger: Ledger, rules: RatingRules, category: str) -> dict[str, datetime]:
+    """Return when, at the latest, each race of a category counts whose result has to stand, in order."""
+    finished = (config.rule.grace for config in rules.named_in(category) if config.rule.finished)
+    return ledger.cases.standing(category, max(finished, default=timedelta(0)))
 
 
 def rating_rules(settings: Settings) -> RatingRules:

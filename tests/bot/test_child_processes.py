@@ -12,7 +12,7 @@ from builders import NOON, result, settler_of
 from worker_support import PATIENCE, Sandbox, finish, settled, until
 
 from racebot.bot import child_processes
-from racebot.bot.child_processes import SiteExporter, WorkStarter
+from racebot.bot.child_processes import REST, ChildProcess
 from racebot.errors import RacebotError
 from racebot.ledger.connection import LedgerThread
 from racebot.ledger.store import Ledger
@@ -41,12 +41,11 @@ class Jobs:
     def __init__(self, folder: Path) -> None:
         self.file = folder / "jobs"
         self.seconds = 0.0
-        self.starter = WorkStarter(
-            "rating again", [sys.executable, "-c", SCRIPT, str(self.file)], self.waiting, lambda: self.seconds
-        )
+        command = [sys.executable, "-c", SCRIPT, str(self.file)]
+        self.starter = ChildProcess("rating again", command, self.waiting, clock=lambda: self.seconds)
 
-    async def waiting(self) -> list[str]:
-        return self.left.split()
+    async def waiting(self) -> str:
+        return self.left
 
     @property
     def left(self) -> str:
@@ -64,31 +63,31 @@ def jobs(tmp_path: Path) -> Jobs:
 
 async def test_the_command_runs_only_if_a_rebuild_waits(jobs: Jobs) -> None:
     jobs.left = ""
-    assert await jobs.starter.start_if_waiting()
+    assert await jobs.starter.run_if_waiting()
     jobs.left = "job"
-    assert await jobs.starter.start_if_waiting()
+    assert await jobs.starter.run_if_waiting()
     assert jobs.left == ""
 
 
 async def test_a_command_that_fails_is_started_again_after_growing_pauses(jobs: Jobs) -> None:
     jobs.left = "wrong"
     for _ in range(8):
-        with pytest.raises(RacebotError, match=r"^no room left$"):
-            await jobs.starter.start_if_waiting()
-        assert not await jobs.starter.start_if_waiting()
+        with pytest.raises(RacebotError, match=r"^rating again: no room left$"):
+            await jobs.starter.run_if_waiting()
+        assert not await jobs.starter.run_if_waiting()
         jobs.seconds += 400
     with pytest.raises(RacebotError):
-        await jobs.starter.start_if_waiting()
+        await jobs.starter.run_if_waiting()
     jobs.seconds += 2
-    assert not await jobs.starter.start_if_waiting()
+    assert not await jobs.starter.run_if_waiting()
     jobs.left = "job"
-    assert await jobs.starter.start_if_waiting(), "a new one waits for nothing"
+    assert await jobs.starter.run_if_waiting(), "a new one waits for nothing"
     assert jobs.left == ""
 
 
 async def test_a_cancelled_command_is_killed(jobs: Jobs) -> None:
     jobs.left = "endless job"
-    task = asyncio.create_task(jobs.starter.start_if_waiting())
+    task = asyncio.create_task(jobs.starter.run_if_waiting())
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -222,9 +221,10 @@ class Exports:
         self.revision = 1
         self.exporter = self.of("-c", EXPORT, str(self.log))
 
-    def of(self, *arguments: str) -> SiteExporter:
+    def of(self, *arguments: str) -> ChildProcess:
         """Return an exporter that runs Python with these arguments."""
-        return SiteExporter([sys.executable, *arguments], self.current, lambda: self.seconds)
+        command = [sys.executable, *arguments]
+        return ChildProcess("pages", command, self.current, REST, lambda: self.seconds)
 
     async def current(self) -> int:
         return self.revision
@@ -240,51 +240,48 @@ def made(tmp_path: Path) -> Exports:
 
 
 async def test_pages_are_written_at_the_start_and_when_ratings_changed(made: Exports) -> None:
-    await made.exporter.export_if_changed()
-    await made.exporter.export_if_changed()
+    await made.exporter.run_if_waiting()
+    await made.exporter.run_if_waiting()
     assert made.runs == 1
     made.revision = 5
-    await made.exporter.export_if_changed()
-    await made.exporter.export_if_changed()
+    await made.exporter.run_if_waiting()
+    await made.exporter.run_if_waiting()
     assert made.runs == 2
 
 
 async def test_failed_export_is_reported_and_retried_later(made: Exports) -> None:
     made.broken.touch()
     with pytest.raises(RacebotError, match="no room left"):
-        await made.exporter.export_if_changed()
-    await made.exporter.export_if_changed()
+        await made.exporter.run_if_waiting()
+    await made.exporter.run_if_waiting()
     assert made.runs == 1
     made.broken.unlink()
     made.seconds += 360
-    await made.exporter.export_if_changed()
+    await made.exporter.run_if_waiting()
     assert made.runs == 2
     made.seconds += 360
-    await made.exporter.export_if_changed()
+    await made.exporter.run_if_waiting()
     assert made.runs == 2
 
 
 async def test_long_export_is_followed_by_a_long_pause(made: Exports) -> None:
     ticking = iter([0, 30, 100, 149, 151, 152])  # seconds; the first refresh takes thirty
-
-    exporter = SiteExporter(
-        [sys.executable, "-c", EXPORT, str(made.log)], made.current, lambda: next(ticking)
-    )
-    await exporter.export_if_changed()
+    made.exporter.clock = lambda: next(ticking)
+    await made.exporter.run_if_waiting()
     for revision in (2, 3):
         made.revision = revision
-        await exporter.export_if_changed()
+        await made.exporter.run_if_waiting()
         assert made.runs == 1
-    await exporter.export_if_changed()
+    await made.exporter.run_if_waiting()
     assert made.runs == 2
 
 
 async def test_race_settled_during_an_export_is_exported_next(made: Exports) -> None:
-    first = asyncio.create_task(made.exporter.export_if_changed())
+    first = asyncio.create_task(made.exporter.run_if_waiting())
     await until(lambda: made.runs)
     made.revision += 1
     await first
-    await made.exporter.export_if_changed()
+    await made.exporter.run_if_waiting()
     assert made.runs == 2
 
 
@@ -292,4 +289,4 @@ async def test_slow_export_is_killed(made: Exports, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(child_processes, "TIMEOUT", 0.05)
     sleeping = made.of("-c", "import time; time.sleep(60)")
     with pytest.raises(RacebotError, match="timed out"):
-        await sleeping.export_if_changed()
+        await sleeping.run_if_waiting()

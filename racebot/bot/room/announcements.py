@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -191,8 +191,8 @@ class Announcements:
                 key = body.result
         return key
 
-    def final(self, race: str, rated: Sequence[RatedRace]) -> Iterator[Message]:
-        """Yield the messages that publish a settled race: its `bot_meta`, and its info box if wanted.
+    def publish(self, race: str, rated: Sequence[RatedRace]) -> None:
+        """Queue the messages that publish a settled race: its `bot_meta`, and its info box if wanted.
 
         A race that counted and does not any more replaces them.
         """
@@ -201,14 +201,14 @@ class Announcements:
         kinds = {each.message.kind for each in self.ledger.messages.of(race)}
         if self.bot is None or not (boards or "meta" in kinds):
             return
-        yield self._message(race, MetaBody(tuple(map(info_box.meta_entry, boards))))
+        self._put(race, MetaBody(tuple(map(info_box.meta_entry, boards))))
         if texts.info and (boards or "info" in kinds):
             ranks, page = self._rank_changes(boards, settled=True), race_page(self.settings, race)
             blocks = [
                 info_box.info_block(each, texts, ranks.get(each.leaderboard.name, NO_RANK_CHANGES), page=page)
                 for each in boards
             ]
-            yield self._message(race, InfoBody(tuple(blocks or [texts.not_counted])))
+            self._put(race, InfoBody(tuple(blocks or [texts.not_counted])))
 
     def _rank_changes(self, rated: Sequence[RatedRace], *, settled: bool = False) -> dict[str, RankChanges]:
         """Return what a race changed in the ranking, by leaderboard.
@@ -271,17 +271,15 @@ class Announcements:
         number = races.count(board) + (not races.has(rated.result.name))
         return race_scores(race, board.name, number, self.settings.texts, self.ledger.people.hidden())
 
-    def _put(self, race: str, body: ChatBody, seed: str | None = None) -> None:
+    def _put(self, race: str, body: Body, seed: str | None = None) -> None:
+        """Queue a message with a guid made from a seed; None for a new guid, even for a repeated text."""
         if self.bot is None:
             return
-        self.ledger.messages.put(self._message(race, body, seed), self.clock())
-
-    def _message(self, race: str, body: Body, seed: str | None = None) -> Message:
-        """Return a message with a guid made from a seed; None for a new guid, even for a repeated text."""
         if seed is None:
             seed = f"{race}:{len(self.ledger.messages.of(race))}:{self.clock().isoformat()}"
         guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self.bot}:{seed}")
-        return Message(race, race.partition("/")[0], str(guid), body)
+        message = Message(race, race.partition("/")[0], str(guid), body)
+        self.ledger.messages.put(message, self.clock())
 
     def _last_announced(self, race: str) -> ChatBody | None:
         """Return the announcement or correction that stands in a room's chat, or None."""

@@ -130,8 +130,8 @@ class LedgerWork:
             if any(each.note == RATED_LATER for each in rated):
                 return False
             changed, is_known = any(each.changes for each in rated), bool(ledger.messages.of(race))
-            for message in told.final(race, rated) if is_known else ():
-                ledger.messages.put(message, self.clock())
+            if is_known:
+                told.publish(race, rated)
             if changed:
                 told.post(rated[0].result, rated, settled=True, is_new=is_known)
             else:
@@ -160,10 +160,8 @@ class LedgerWork:
                 name = result.name
                 self.ledger.posts.refresh(name)
                 if self.ledger.races.has(name):
-                    is_shown = bool(self.ledger.messages.of(name))
-                    final = self._announcements.final(name, self.settler.rated(name)) if is_shown else ()
-                    for message in final:
-                        self.ledger.messages.put(message, self.clock())
+                    if self.ledger.messages.of(name):
+                        self._announcements.publish(name, self.settler.rated(name))
                 elif not ((row := self.ledger.cases.get(name)) and row.quiet):
                     self._announcements.announce_again(self.settler.preview(result))
 
@@ -230,8 +228,8 @@ class LedgerWork:
         rated = [each for each in self.settler.rated(result.name) if each.note != RATED_LATER]
         if result.recorded:  # otherwise, chat is open
             announcements.drop_waiting(result.name, "the result is final")
-        for message in announcements.final(result.name, rated) if is_known else ():
-            self.ledger.messages.put(message, self.clock())
+        if is_known:
+            announcements.publish(result.name, rated)
         announcements.post(rated[0].result if rated else result, rated, settled=True, is_new=is_known)
         metrics.SETTLED.labels(result.category).inc()
         metrics.SETTLE_SECONDS.observe(time.perf_counter() - began)

@@ -203,7 +203,7 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
 def waiting(ledger: Ledger, board: Board) -> list[datetime]:
     """Return when each race counts that needs no record, but has to stand first."""
     rule = board.stored.rule
-    return ledger.cases.standing(board.category, rule.grace) if rule.finished else []
+    return [*ledger.cases.standing(board.category, rule.grace).values()] if rule.finished else []
 
 
 def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[PageLink]:
