@@ -36,7 +36,6 @@ LOADED = (
 PACE = 10
 """How many times as fast as the site a sandbox forgets the answers that it caches, and workers follow it."""
 PAUSES = {
-    "racebot.bot.child_processes": ("PAUSE",),
     "racebot.bot.live_writer": ("JOIN_WITHIN", "WRITE_EVERY"),
     "racebot.bot.retry": ("FIRST_PAUSE",),
     "racebot.bot.room.case": (
@@ -48,7 +47,7 @@ PAUSES = {
         "SITE_CACHE",
     ),
     "racebot.bot.room.connection": ("REFRESH_MISSED",),
-    "racebot.bot.worker": ("REBUILDS_EVERY", "PAGES_EVERY", "SEND_EVERY"),
+    "racebot.bot.worker": ("REBUILDS_EVERY", "PAGES_EVERY", "PAGES_REST", "SEND_EVERY"),
 }
 """The pauses of the worker that this shortens."""
 

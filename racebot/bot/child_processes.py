@@ -13,8 +13,6 @@ from racebot.errors import RacebotError, reason
 
 log = logging.getLogger(__name__)
 
-REST = 4
-"""Pause after an export, as a multiple of its duration, so that exports leave time for other programs."""
 TIMEOUT = 900.0
 """Seconds that an export may take."""
 

@@ -18,15 +18,25 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from racebot.bot.discord_posts import body as body_of, digest_embeds, queue_digests, race_embeds
+from racebot.addresses import room_address
+from racebot.bot.discord_posts import (
+    Embed,
+    body as body_of,
+    digest_embeds,
+    queue_digests,
+    race_embed,
+)
 from racebot.bot.retry import Backoff
 from racebot.errors import PayloadError, RacebotError, SiteError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.discord import Post
 from racebot.ledger.lock import utc_now
+from racebot.ledger.rows import RATED_LATER
 from racebot.ledger.store import Ledger
 from racebot.racetime.http import Http, Response
 from racebot.settings.model import Settings
+from racebot.standings.counting import rating_rules
+from racebot.standings.settle import RatedRace, Settler
 from racebot.telemetry.logs import Redactor
 from racebot.text.parse import read_json
 from racebot.text.safe import printable
@@ -220,3 +230,26 @@ class DiscordSender:
             embeds = draw(ledger, self.settings, post)
             players = frozenset[str]().union(*(each.players for each in embeds))
             return body_of(embeds, self.settings.texts) if embeds else None, players
+
+
+def race_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
+    """Return what a post shows of its race: a part for each leaderboard of the channel, or its withdrawal.
+
+    Nothing changes in a channel whose leaderboards all moved to others.
+
+    Raises:
+        RacebotError: the race is being rated again.
+    """
+    stored, rated = ledger.races.get(post.race), list[RatedRace]()
+    if stored is not None:
+        rows = [(board, ledger.ratings.get(board, post.race)) for board in ledger.leaderboards.all()]
+        rated = [RatedRace(board, stored.result, row.changes, row.note) for board, row in rows if row]
+    elif post.result is not None:
+        rated = Settler(ledger, rating_rules(settings)).preview(post.result)
+    if any(each.note == RATED_LATER for each in rated):
+        raise RacebotError(f"{post.race}: {RATED_LATER}")
+    here = (each for each in rated if settings.webhook_of(each.leaderboard) == post.webhook)
+    if rated or not post.message:
+        return [race_embed(ledger, settings, post, each, settled=stored is not None) for each in here]
+    url = room_address(settings.site, post.race) or None
+    return [Embed(title=post.race, url=url, opening=[settings.texts.not_counted])]

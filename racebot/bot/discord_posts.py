@@ -7,34 +7,29 @@ Source: https://docs.discord.com/developers/resources/message#embed-object-embed
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any
 from urllib.parse import urljoin
 
-import numpy as np
-
 from racebot.addresses import RACE_CARD, room_address
 from racebot.bot.room.announcements import board_page, masked, race_page, rank_changes
 from racebot.chat.format import NO_BREAK, chat_names, ordinal, percent
 from racebot.chat.rating_message import opening, players, score_lines
-from racebot.errors import RacebotError
 from racebot.ledger.discord import Post
-from racebot.ledger.rows import RATED_LATER, Leaderboard
+from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
+from racebot.queries.odds import winner_of
 from racebot.queries.recap import WEEK, PodiumPlace, Recap, Week, final_since, recap, week
 from racebot.queries.records import UPSET, Record, personal_bests
 from racebot.queries.scores import league, scored
 from racebot.queries.standings import listing_of
-from racebot.ratings import registry
-from racebot.ratings.forecast import win_chances
 from racebot.scoring.table import ScoreTable
 from racebot.settings.model import Settings
 from racebot.settings.texts import Texts
-from racebot.standings.counting import rating_rules
-from racebot.standings.settle import RatedRace, Settler
+from racebot.standings.settle import RatedRace
 from racebot.text.format import Count, exact_time, integer, signed, timer
 from racebot.text.safe import in_markdown, plain
 
@@ -82,14 +77,14 @@ def body(embeds: Sequence[Embed], texts: Texts) -> dict[str, Any]:
 
 
 def names_line(names: Sequence[str], texts: Texts) -> str:
-    """Join names in Markdown, and count those that are too many for a line."""
+    """Join names that are Markdown, and count those that are too many for a line."""
     more = [texts.more.format(count=len(names) - MOST_NAMES)] if len(names) > MOST_NAMES else []
-    return ", ".join([in_markdown(plain(name)) for name in names[:MOST_NAMES]] + more)
+    return ", ".join([*names[:MOST_NAMES], *more])
 
 
 def upset_line(name: str, chance: float, texts: Texts) -> str:
     """Return a line about a win, empty if it was no upset."""
-    text = texts.discord_upset.format(name=in_markdown(plain(name)), chance=percent(chance, texts))
+    text = texts.discord_upset.format(name=name, chance=percent(chance, texts))
     return text if chance < UPSET else ""
 
 
@@ -110,45 +105,31 @@ def _description(embed: Embed, texts: Texts, limit: int) -> str:
 # Races
 
 
-def race_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
-    """Return what a post shows of its race: a part for each leaderboard of the channel, or its withdrawal.
-
-    Nothing changes in a channel whose leaderboards all moved to others.
-
-    Raises:
-        RacebotError: the race is being rated again.
-    """
-    stored = ledger.races.get(post.race)
-    rows = [(board, ledger.ratings.get(board, post.race)) for board in ledger.leaderboards.all()]
-    rated = [RatedRace(b, stored.result, row.changes, row.note) for b, row in rows if row and stored]
-    if stored is None and post.result is not None:
-        rated = Settler(ledger, rating_rules(settings)).preview(post.result)
-    if any(each.note == RATED_LATER for each in rated):
-        raise RacebotError(f"{post.race}: {RATED_LATER}")
-    if not rated:
-        url = room_address(settings.site, post.race) or None
-        return [Embed(title=post.race, url=url, opening=[settings.texts.not_counted])] if post.message else []
-    here = [each for each in rated if settings.webhook_of(each.leaderboard) == post.webhook]
-    return [_embed(ledger, settings, post, each, settled=stored is not None) for each in here]
-
-
-def _embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, *, settled: bool) -> Embed:
-    texts, board, listing = settings.texts, rated.leaderboard, listing_of(settings, rated.leaderboard)
-    shown, goal = masked(ledger, rated, texts), plain(board.name)
-    lines = [texts.info.format(goal=goal) if settled else opening([rated], texts)]
+def race_embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, *, settled: bool) -> Embed:
+    """Return a leaderboard's part of what a post shows of its race, which is `settled` if it counts."""
+    texts, board, shown = settings.texts, rated.leaderboard, masked(ledger, rated, settings.texts)
+    names = chat_names(shown.result.entrants, texts)
+    names = {player: in_markdown(name) for player, name in names.items()}
+    lines, goal = [] if settled else [opening([rated], texts)], plain(board.name)
+    listing = listing_of(settings, board)
     rules = listing.ordering
+    best = personal_bests(ledger, board, rated.result) if board.id is not None else []
+    winner, chance = winner_of(board, rated.changes, ledger.people.hidden())
     if rules and scored(board, shown.result, rules, rated.note):
         table = league(ledger, board, rules, shown.result, before=post.race)
-        scores = texts.scores.format(leaderboard=goal, number=len(table.races))
-        lines = [scores] if settled else [*lines, scores]
-        entries = _scores(table, texts)
+        lines.append(texts.scores.format(leaderboard=goal, number=len(table.races)))
+        entries = _scores(table, names, texts)
     else:
+        lines += [texts.info.format(goal=goal)] if settled else []
         moves = post.moves.get(shown.result.fingerprint(), {}).get(board.name, {})
         ranks = replace(rank_changes(ledger, shown, listing, settled=settled), moves=moves)
         own = texts.model_copy(update={"player": texts.discord_player})
         entries = [*players(shown, own, ranks, escape=in_markdown).values()] or [texts.no_changes]
-    winner = next((each.player for each in shown.changes if each.place == 1), "")
-    avatar = ledger.profiles.get(winner).avatar
+    is_upset = winner is not None and winner.races_before >= settings.provisional_races
+    notes = [upset_line(names[winner.player], chance, texts)] if winner and is_upset else []
+    if listed := [names[player] for player in best if not ledger.people.is_hidden(player)]:
+        notes.append(texts.discord_best.format(names=names_line(listed, texts)))
+    avatar = ledger.profiles.get(winner.player if winner else "").avatar
     page = race_page(settings, post.race) if settled else None
     links = {texts.button_leaderboard: board_page(settings, ledger, board), texts.button_why: page}
     return Embed(
@@ -159,7 +140,7 @@ def _embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, *, 
         opening=[in_markdown(line.strip(" :"), TITLE_LIMIT) for line in lines],
         entries=entries,
         closing=[
-            " · ".join(filter(None, _race_notes(ledger, settings, rated, winner))),
+            " · ".join(filter(None, notes)),
             " · ".join(f"[{in_markdown(label)}]({to})" for label, to in links.items() if label and to),
         ],
         timestamp=exact_time(shown.result.ended_at),
@@ -170,34 +151,19 @@ def _embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, *, 
     )
 
 
-def _race_notes(ledger: Ledger, settings: Settings, rated: RatedRace, winner: str) -> Iterator[str]:
-    """Yield the lines about an upset and personal bests."""
-    board, texts = rated.leaderboard, settings.texts
-    names = chat_names(rated.result.entrants, texts)
-    for number, change in enumerate(rated.changes):
-        if change.player == winner and change.races_before >= settings.provisional_races:
-            model = registry.create(board.model, board.parameters)
-            chances = win_chances(model, np.array([each.before for each in rated.changes]))
-            yield upset_line(names[winner], float(chances[number]), texts)
-    best = personal_bests(ledger, board, rated.result) if board.id is not None else []
-    if shown := [names[player] for player in best if not ledger.people.is_hidden(player)]:
-        yield texts.discord_best.format(names=names_line(shown, texts))
-
-
-def _scores(table: ScoreTable, texts: Texts) -> list[str]:
+def _scores(table: ScoreTable, names: Mapping[str | None, str], texts: Texts) -> list[str]:
     """Return a line for each racer of a league's last race with the score, the place and the total."""
-    race, names, more = table.races[-1], dict[str, str](), dict[str, dict[str, str]]()
-    shown = chat_names(race.result.entrants, texts)
+    race, more = table.races[-1], dict[str, dict[str, str]]()
     for each in table.standings:
         if each.id in race.scores:
             time, total = race.scores[each.id].time, f"{each.total.score:.1f}"
-            names[each.id] = in_markdown(shown[each.id])
             more[each.id] = {
                 "time": f" · {timer(time)}" if time else "",
                 "ordinal": ordinal(each.place, texts),
                 "total": total,
             }
-    return [*score_lines(race, names, texts.discord_score, more).values()]
+    shown = {player: names[player] for player in more}
+    return [*score_lines(race, shown, texts.discord_score, more).values()]
 
 
 # Weeks and seasons: only their keys are stored
@@ -240,13 +206,16 @@ def _season_key(board: Leaderboard) -> str:
     return f"season {board.category} {board.name}"
 
 
+def _markdown(name: str) -> str:
+    return in_markdown(plain(name))
+
+
 def _week(ledger: Ledger, found: Week, texts: Texts) -> tuple[list[str], frozenset[str]]:
     """Return the lines about a week, and the ids of its players."""
-    names = ledger.people.names([*found.climbers, *found.most_races])
+    named = ledger.people.names([*found.climbers, *found.most_races])
+    names = {player: _markdown(name) for player, name in named.items()}
     lines = [
-        texts.discord_climber.format(
-            ordinal=ordinal(place, texts), place=place, name=names_line([names[player]], texts)
-        )
+        texts.discord_climber.format(ordinal=ordinal(place, texts), place=place, name=names[player])
         for player, place in found.climbers.items()
     ]
     most, races = [names[player] for player in found.most_races], max(found.most_races.values(), default=0)
@@ -259,19 +228,19 @@ def _season(found: Recap, texts: Texts) -> tuple[list[str], frozenset[str]]:
     lines = []
     for each in found.podium:
         total = f"{each.total:.1f}" if each.wins is None else integer(round(each.total))
-        name = names_line([each.player.name], texts)
+        name = _markdown(each.player.name)
         lines.append(texts.discord_podium.format(place=each.place, name=name, total=total))
     if found.improved:
-        improved = names_line([each.player.name for each in found.improved], texts)
+        improved = names_line([_markdown(each.player.name) for each in found.improved], texts)
         change = signed(round(found.improved[0].number))
         lines.append(texts.discord_improved.format(name=improved, change=change))
     most, races = found.most_races, max((each.number for each in found.most_races), default=0)
-    lines += _digest_notes(found.upsets, [each.player.name for each in most], races, texts)
+    lines += _digest_notes(found.upsets, [_markdown(each.player.name) for each in most], races, texts)
     named = chain[PodiumPlace | Record](found.podium, found.improved, most, found.upsets)
     return lines, frozenset(each.player.id for each in named)
 
 
 def _digest_notes(upsets: Sequence[Record], most: Sequence[str], races: float, texts: Texts) -> list[str]:
     """Return the lines about upsets and about the players with most races."""
-    lines = [upset_line(each.player.name, each.number, texts) for each in upsets]
+    lines = [upset_line(_markdown(each.player.name), each.number, texts) for each in upsets]
     return lines + ([texts.discord_most.format(name=names_line(most, texts), count=races)] if most else [])

@@ -16,7 +16,7 @@ from apscheduler.triggers.cron import CronTrigger
 
 from racebot.bot import picture_fetcher
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
-from racebot.bot.child_processes import REST, ChildProcess
+from racebot.bot.child_processes import ChildProcess
 from racebot.bot.discord import SEND_EVERY, DiscordSender
 from racebot.bot.health import Health
 from racebot.bot.live_writer import LiveWriter
@@ -48,6 +48,8 @@ ODDS_EVERY = 60.0
 """Seconds between checks for leaderboards whose odds are out of date."""
 PAGES_EVERY = 2.0
 """Seconds between checks whether the exported pages are out of date."""
+PAGES_REST = 4.0
+"""Pause after an export, as a multiple of its duration, so that exports leave time for other programs."""
 PICTURES_EVERY = 600.0
 """Seconds between looks for new avatars."""
 BELIEVED_AFTER = 3
@@ -264,7 +266,8 @@ class Worker:
                 day = self._clock().date()  # seasons become final at midnight
                 return *await self._call(ledger.revision), pictures.version(), day
 
-            jobs.every(PAGES_EVERY, ChildProcess("pages", command, revision, REST).run_if_waiting, "pages")
+            exporter = ChildProcess("pages", command, revision, PAGES_REST)
+            jobs.every(PAGES_EVERY, exporter.run_if_waiting, "pages")
         if settings.backups:
             is_overdue = backup.overdue(settings.database, self._clock())
             jobs.nightly(BACKUP_HOUR, partial(self._back_up, ledger), "backup", at_once=is_overdue)

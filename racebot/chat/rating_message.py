@@ -72,9 +72,9 @@ def opening(changed: Sequence[RatedRace], texts: Texts) -> str:
     rules = [each.leaderboard.rule for each in changed]
     template = texts.standing if all(rule.finished for rule in rules) else texts.provisional
     return template.format(
+        time=_in_words(max(rule.grace for rule in rules)),
         goal=_goal(changed),
         leaderboard=plain(changed[0].leaderboard.name),
-        time=_in_words(max(rule.grace for rule in rules)),
     )
 
 

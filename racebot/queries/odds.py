@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Annotated
@@ -49,6 +49,19 @@ class PlayerOdds(EntrantForecast):
     id: str
     name: Annotated[str | None, Field(description="null for an unknown player")]
     new: IsNew
+
+
+def winner_of(
+    board: Leaderboard, changes: Sequence[Change], hidden: Collection[str]
+) -> tuple[Change | None, float]:
+    """Return the change of a race's winner who is not hidden, or None, and the chance to win before it."""
+    won = (n for n, each in enumerate(changes) if each.place == 1 and each.player not in hidden)
+    number = next(won, None)
+    if number is None:
+        return None, 0.0
+    model = registry.create(board.model, board.parameters)
+    chances = win_chances(model, np.array([change.before for change in changes]))
+    return changes[number], float(chances[number])
 
 
 def forecasts(

@@ -12,7 +12,8 @@ from builders import NOON, result, settler_of
 from worker_support import PATIENCE, Sandbox, finish, settled, until
 
 from racebot.bot import child_processes
-from racebot.bot.child_processes import REST, ChildProcess
+from racebot.bot.child_processes import ChildProcess
+from racebot.bot.worker import PAGES_REST
 from racebot.errors import RacebotError
 from racebot.ledger.connection import LedgerThread
 from racebot.ledger.store import Ledger
@@ -224,7 +225,7 @@ class Exports:
     def of(self, *arguments: str) -> ChildProcess:
         """Return an exporter that runs Python with these arguments."""
         command = [sys.executable, *arguments]
-        return ChildProcess("pages", command, self.current, REST, lambda: self.seconds)
+        return ChildProcess("pages", command, self.current, PAGES_REST, lambda: self.seconds)
 
     async def current(self) -> int:
         return self.revision

@@ -15,7 +15,8 @@ from typing import Any
 from builders import CATEGORY, existing, room
 from pydantic import SecretStr
 
-from racebot.bot.discord_posts import body, race_embeds
+from racebot.bot.discord import race_embeds
+from racebot.bot.discord_posts import body
 from racebot.bot.room.announcements import masked
 from racebot.chat.answers.answers import Answers
 from racebot.chat.info_box import info_block
