@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from racebot.files.known import KNOWN
 from racebot.races.result import EntrantStatus
 from racebot.text.parse import YEARS, parse_duration
 
@@ -41,22 +42,18 @@ _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _UNIX = re.compile(r"(\d{9,10})(\d{3})?(\.\d+)?")
 Meaning = EntrantStatus | None
 """What a word stands for. None for a player who is no entrant."""
-_WORDS: dict[Meaning, str] = {
-    EntrantStatus.DNF: "dnf|did not finish|ret|retired|retirement|nc|not classified|forfeit|forfeited|ff|"
-    "quit|otl|hd|pu|lap|dnf1|dnf2|raf|abandoned|withdrew|no finish|unfinished|disconnected|eliminated|mc|mdf|"
-    "-|--|–|—|ausfall|ausgeschieden|aufgegeben|abg.|abandon|abandono|ritirato",
-    EntrantStatus.DQ: "dq|dsq|disq|disq.|disqualified|excluded|exc|ocs|bfd|ufd|dne|dsq1|dsq2|disqualifiziert|"
-    "disqualifié|descalificado|squalificato",
-    None: "dns|did not start|not started|dnc|dnq|did not qualify|dns1|dns2|no show|absent|withdrawn|wd|"
-    "nicht angetreten|non partant",
-    EntrantStatus.DONE: "finished|finished normally|finisher|finish|fin|done|ok|running|classified|complete|"
-    "completed|lapped",
+OUTCOMES: dict[str, Meaning] = {
+    "dnf": EntrantStatus.DNF,
+    "dq": EntrantStatus.DQ,
+    "dsq": EntrantStatus.DQ,
+    "dns": None,
+    "done": EntrantStatus.DONE,
 }
-WORDS = {word: meaning for meaning, words in _WORDS.items() for word in words.split("|")}
+"""Results that a word can stand for."""
+WORDS = {word: OUTCOMES[name] for name, words in KNOWN["words"].items() for word in words}
 """What a cell says in place of a time or a place, in lower case."""
-_LETTERS: dict[Meaning, str] = {EntrantStatus.DNF: "rn", EntrantStatus.DQ: "de", None: "wf"}
-LETTERS = {letter: meaning for meaning, letters in _LETTERS.items() for letter in letters}
-"""What Ergast's column `positionText` says: http://ergast.com/mrd/methods/results/."""
+LETTERS = {letter: OUTCOMES[name] for name, letters in KNOWN["letters"].items() for letter in letters}
+"""What the column `positionText` says, in lower case."""
 MEANINGS: dict[Meaning, str] = {
     EntrantStatus.DNF: "not finished",
     EntrantStatus.DQ: "disqualified",

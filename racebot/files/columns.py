@@ -6,30 +6,11 @@ import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 
+from racebot.files.known import KNOWN
+
 Names = dict[str, tuple[str, ...]]
 """Names of each of our columns in plain words, the best first."""
-_NAMES = {
-    "race": "race|game|event|match|race id|raceid|race name|grand prix|heat|stage|track|round|week|cup|"
-    "game night|matchday|rennen|lauf|spieltag|course|épreuve|carrera|gara",
-    "ended_at": "ended at|date|day|datetime|race date|start date|datum|fecha",
-    "player": "player|racer|driver|rider|runner|athlete|competitor|participant|parkrunner|pilot|name|"
-    "full name|fullname|driver name|player name|user|username|racer id|driverid|driver id|player id|cust id|"
-    "fahrer|spieler|läufer|teilnehmer|joueur|coureur|pilote|nom|jugador|piloto|corredor|nombre|giocatore|"
-    "pilota|nome",
-    "name": "name|display name",
-    "time": "time|finish time|total time|race time|chip time|time retired|net time|interval|"
-    "zeit|temps|tiempo|tempo",
-    "place": "place|position|rank|pos|finishing position|finish position|fin pos|placement|ranking|"
-    "final rank|rnk|platz|rang|puesto|posición|posizione",
-    "score": "score|points|pts|punkte|puntos|punti",
-    "status": "status|positiontext|irm|finish status|result status|reason out|out",
-    "dnf": "dnf|retired",
-    "dq": "dq|dsq|disqualified",
-    "dns": "dns",
-    "team": "team",
-    "factor": "factor",
-}
-COLUMNS: Names = {ours: tuple(names.split("|")) for ours, names in _NAMES.items()}
+COLUMNS: Names = {ours: tuple(names) for ours, names in KNOWN["columns"].items()}
 ATTEMPTS: Names = {ours: COLUMNS[ours] for ours in ("player", "time", "place", "status")} | {
     "player": (*COLUMNS["player"], "id", "user id", "site id"),
     "proof": ("proof", "vod", "video", "link", "url"),

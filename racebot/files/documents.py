@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
 
 from racebot.errors import PayloadError
+from racebot.files.known import KNOWN
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import parse_race
 from racebot.text.format import counted
@@ -48,36 +49,24 @@ class _ArchivedRace(BaseModel, strict=True):
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """Where the results of a program or site are in its JSON or XML.
-
-    A form is names of values of the entrant, then of the objects around it: `a+b` joins two, `a|b` takes the
-    first that there is, and `#` counts from 1.
-
-    Attributes:
-        path: keys of the objects and lists down to the entrants; `a|b` are alternatives, `a|` may be missing.
-        columns: the form of each of our columns.
-        session: the form of the kind of session, which must be a race.
-        finish: the form of a value that an entrant who did not finish has not.
-        base: the place of the winner.
-    """
+    """Where the results of a program or site are in its JSON or XML; `known.toml` explains it."""
 
     path: str
-    columns: str
+    columns: Mapping[str, str]
     session: str = ""
     finish: str = ""
     base: int = 1
 
     def records(self, document: Any) -> list[Record] | None:
         """Return the records of a document, or None if it has another form."""
-        columns = dict(part.split("=") for part in self.columns.split(", "))
         entrants = list(_below(document, self.path.split(), {}))
-        if not any(_value(each, columns["player"]) and self._session(each) for each in entrants):
+        if not any(_value(each, self.columns["player"]) and self._session(each) for each in entrants):
             return None
         found: list[Record] = []
         for entrant in entrants:
             if self._session(entrant) in RACE_SESSIONS:
-                record = {ours: _value(entrant, form) for ours, form in columns.items()}
-                if "#" in columns.values() and any(record.values()):  # an empty slot has no name
+                record = {ours: _value(entrant, form) for ours, form in self.columns.items()}
+                if "#" in self.columns.values() and any(record.values()):  # an empty slot has no name
                     record["place"] = len(found) + 1
                 elif isinstance(record["place"], int):
                     record["place"] += 1 - self.base
@@ -95,49 +84,7 @@ RACE_SESSIONS = {"race", "r", "feature", "sprint", "heat race"}
 """Words for a session that is a race, rather than practice or qualifying."""
 NO_FINISH = {None, 0, 2**31 - 1, "None"}
 XML_DRIVERS = "rFactorXML"
-PROGRAMS = {
-    # https://github.com/jolpica/jolpica-f1/blob/main/docs/endpoints/results.md
-    "Ergast": _Program(
-        "MRData RaceTable Races Results|SprintResults",
-        "race=season+round+raceName, ended_at=date, player=Driver driverId, team=Constructor name, "
-        "name=Driver givenName+Driver familyName, place=position, positionText=positionText",
-    ),
-    # https://members-ng.iracing.com/data/doc/results
-    "iRacing": _Program(
-        "data| session_results results",
-        "race=track track_name+subsession_id, ended_at=end_time|start_time, player=cust_id, "
-        "name=display_name, place=finish_position, status=reason_out",
-        session="simsession_name|simsession_type_name",
-        base=0,
-    ),
-    # In the order of finish, without words for a retirement.
-    "Assetto Corsa Competizione": _Program(
-        "sessionResult leaderBoardLines",
-        "player=currentDriver playerId, name=currentDriver firstName+currentDriver lastName, place=#",
-        session="sessionType",
-        finish="timing lapCount",
-    ),
-    # In the order of finish.
-    "Assetto Corsa": _Program(
-        "Result",
-        "player=DriverGuid|DriverName, name=DriverName, place=#, dq=Disqualified",
-        session="Type",
-        finish="TotalTime",
-    ),
-    # https://developer.start.gg/docs/examples/queries/event-standings
-    "start.gg": _Program(
-        "data| event standings nodes",
-        "race=event name, player=entrant name|player gamerTag, place=placement",
-    ),
-    # https://api.challonge.com/v1/documents/participants/index
-    "Challonge": _Program(
-        "tournament| participants| participant", "player=name|display_name, place=final_rank"
-    ),
-    # https://www.studio-397.com/modding-resources/
-    "rFactor 2": _Program(
-        XML_DRIVERS, "player=Name, place=Position, status=FinishStatus", finish="FinishStatus"
-    ),
-}
+PROGRAMS = {name: _Program(**form) for name, form in KNOWN["programs"].items()}
 
 
 def read_document(

@@ -8,11 +8,8 @@ from enum import StrEnum
 from typing import Any
 
 from racebot.errors import SettingsError
-from racebot.files.cells import WORDS, Meaning
+from racebot.files.cells import OUTCOMES, Meaning
 from racebot.files.columns import ATTEMPTS, COLUMNS, Names, plain
-
-OUTCOMES = {word: WORDS[word] for word in ("dnf", "dq", "dsq", "dns", "done")}
-"""Results that a word can stand for."""
 
 
 class Layout(StrEnum):
