@@ -76,7 +76,9 @@ class Header:
             if ours not in given and (found := self._unclaimed(names)):
                 self.at[ours] = found
         if "race" in self.at and "race" not in given:
-            self.at["race"] = self._unclaimed(("season", "year")) + self.at["race"]
+            self.at["race"] = (
+                self._unclaimed(("season", "year")) + self.at["race"] + self._unclaimed(("heat",))
+            )
         by_score = "score" in given or not {"place", "time"} & self.at.keys()
         for ours in {"place", "time"} if by_score and "score" in self.at else {"score"}:
             if ours not in given:

@@ -238,14 +238,21 @@ def _exploded(value: Any, above: Record) -> Iterator[Record]:
             yield from _exploded(item, above)
     elif isinstance(value, Mapping):
         flat = dict(_flat(value))
-        lists = [
-            each for each in value.values() if isinstance(each, list) and each and isinstance(each[0], dict)
-        ]
+        lists = list(_lists(value))
         if not lists:
             taken = flat.keys() & {"name", "id", "status"}
             yield {f"race {key}" if key in taken else key: each for key, each in above.items()} | flat
         for items in lists:
             yield from _exploded(items, {**above, **flat})
+
+
+def _lists(value: Record) -> Iterator[list[Any]]:
+    """Yield the lists of objects in an object and those within it."""
+    for each in value.values():
+        if isinstance(each, Mapping):
+            yield from _lists(each)
+        elif isinstance(each, list) and each and isinstance(each[0], dict):
+            yield each
 
 
 def _flat(value: Record, before: str = "") -> Iterator[tuple[str, Any]]:

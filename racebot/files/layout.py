@@ -31,10 +31,16 @@ _SAMPLE = 500
 _RACE_NAME = re.compile(
     r"(?:r|rd|race|round|heat|stage|game|match|week|event|q|qualifier|gp|leg|lauf|rennen|manche|gara)? ?\d+"
 )
-_SCORES = ("{} score", "score {}", "score{}", "{} goals", "{} points")
+_SCORES = [
+    form
+    for word in ("score", "goals", "points", "legs", "frames", "sets", "maps", "runs")
+    for form in (f"{{}} {word}", f"{word} {{}}", f"{word}{{}}")
+]
 _SCORE_OF = dict.fromkeys(("win", "won", "w", "1", "1.0"), "1-0") | dict.fromkeys(("0.5", "½"), ".5-.5")
 _SCORE_OF |= dict.fromkeys(("loss", "lost", "lose", "l", "0", "0.0"), "0-1")
 _FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
+_TELL = {"race", "player", *RESULTS}
+"""Columns by which the line with the names of columns is told."""
 Line = Mapping[str, str]
 """The cells of an entrant's line by our names of columns."""
 
@@ -136,7 +142,7 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
                 notes.append(f"{counted(above, 'line')} above the names of columns not used")
             body = chain(start[at + 1 + found.skip :], lines)
             return Grid(path, header, options, body, found.of, found.columns, notes + _notes(header, found))
-        if above == 0 or len(header.at) > len(best[1].at):
+        if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header
     raise _refusal(path, *best, options)
 
@@ -177,7 +183,7 @@ class _Recognizer:
                 return _in_order(header, ordered, self.path.stem)
             if has_player and not header.results() and len(others) > 1:
                 return self._wide(Layout.PLAYERS, columns)
-            if has_race and not has_player and len(columns) > 1:
+            if has_race and not has_player and len(columns) > 1 and self._races_differ():
                 return self._wide(Layout.RACES, columns)
         if has_player and header.results():
             return Lines(lambda _, row: [header.texts(row)], header.titles())
@@ -200,6 +206,11 @@ class _Recognizer:
                 if any(texts) and (all(known) or (self._names_race(at) and 2 * sum(known) > len(known))):
                     found.append(at)
         return found
+
+    def _races_differ(self) -> bool:
+        """Return whether each row is another race, as where a row is a race."""
+        names = [tuple(self.header.texts(row, "race", "ended_at").items()) for row in self.below if any(row)]
+        return len(set(names)) == len(names)
 
     def _names_race(self, at: int) -> bool:
         """Return whether a column's name is surely that of a race."""
@@ -274,26 +285,30 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
         for each, number in zip(names, "12", strict=True)
     ]
     told = [at for at in (scores if None not in scores else [result]) if at is not None]
-    needed = [*pair, *(told if winner is None else [winner])]
     seen: Counter[str] = Counter()
 
-    def places(row: Sequence[str]) -> tuple[str, str]:
+    def places(row: Sequence[str]) -> tuple[str, str] | None:
+        """Return the places of the two, or None if they did not play."""
+        if any(row[at].lower() in UNPLAYED for at in pair):
+            return None
         if winner == pair[0]:
             return _EQUAL if draw is not None and row[draw].lower() in TRUE | DRAWN else _FIRST
-        if winner is not None:
+        if winner is not None and row[winner].lower() not in UNPLAYED:
             return _of_winner(row[winner], row[pair[0]], row[pair[1]])
-        if not told:
+        if told and not any(row[at].lower() in UNPLAYED for at in told):
+            return _of_score(":".join(row[at] for at in told))
+        if not told and winner is None:
             raise BadCellError("result", "no column result, winner or draw: add one")
-        return _of_score(":".join(row[at] for at in told))
+        return None
 
     def lines(number: int, row: list[str]) -> Iterator[Line]:
-        if any(row[at].lower() in UNPLAYED for at in needed):
+        if (found := places(row)) is None:
             return
         line = header.texts(row, "race", "ended_at")
         name = line.get("race") or f"{stem}-{number:06}"
         seen[name] += 1
         race = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        for at, place in zip(pair, places(row), strict=True):
+        for at, place in zip(pair, found, strict=True):
             yield line | {"race": race, "player": row[at], "place": place}
 
     used = frozenset(at for at in (*pair, *scores, winner, draw, result) if at is not None)

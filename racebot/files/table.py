@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import BadCellError, Meaning
-from racebot.files.columns import FLAGS
+from racebot.files.columns import FLAGS, RESULTS
 from racebot.files.layout import Grid, Line
 from racebot.files.options import ReadOptions, Twice
 from racebot.files.ranking import Ranking, Result
@@ -220,10 +220,13 @@ class TableReader:
             )
 
     def _result(self, number: int, line: Line) -> Result | None:
-        """Read the result of a line, or return None for a player who did not start."""
+        """Read the result of a line, or return None for a player who did not start, or if it has none."""
         for column, text in line.items():
             if len(text) > LONGEST_TEXT and column not in {"proof", "comment"}:
                 raise BadCellError(column, f"longer than {LONGEST_TEXT} characters: shorten it")
+        if not (self._find or any(map(line.get, ("player", "name", *RESULTS)))):
+            self._table.unused["without a result"] += 1
+            return None
         player, name = self._player(line)
         place, time, score = (_cell(line, column) for column in ("place", "time", "score"))
         time = "" if place and time.lower() in cells.SAME_TIME else time

@@ -108,6 +108,19 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
         "2 lines without a name",
     ),
     "a race named by its date": ("date,player,place\n2026-03-01,Ann,1\n2026-03-01,Bo,2\n2026-03-08,Bo,1\n", {}, {"2026-03-01": "Ann Bo", "2026-03-08": "Bo"}, ""),
+    "heats of an event": (
+        "Event;Heat;Lane;Swimmer;Result Time;Place\n50 m;1;3;Ann;28,1;1\n50 m;1;4;Bo;DSQ;\n50 m;2;3;Cy;27,9;1\n50 m;2;4;Di;NS;\n50 m;2;5;Ed;28,9;2\n",
+        {}, {"50 m 1": "Ann | Bo", "50 m 2": "Cy Ed"}, "race=Event+Heat",
+    ),
+    "legs of darts": ("Date,Home,Away,Legs Home,Legs Away\n2026-01-03,Ann,Bo,6,4\n2026-01-10,Bo,Ann,5,5\n2026-01-17,Ann,Bo,,\n", {}, {"t-000002": "Ann Bo", "t-000003": "Ann=Bo"}, "1 line without a result"),
+    "a draw without a winner": ("team_a,team_b,score,winner\nAnn,Bo,2-1,Ann\nBo,Ann,1-1,\n", {}, {"t-000002": "Ann Bo", "t-000003": "Ann=Bo"}, ""),
+    "a status in Spanish": (
+        "Carrera;Piloto;Posición;Estado\nGP;Ann;1;Terminado\nGP;Bo;;Abandono\nGP;Cy;;No sale\n", {}, {"GP": "Ann | Bo"}, "1 × 'No sale' as not an entrant",
+    ),
+    "a log with other lines": (
+        '{"type":"start","lobby":"L"}\n{"lobby":"L","user":"Ann","rank":1}\n{"lobby":"L","user":"Bo","rank":2}\n', {}, {"L": "Ann Bo"}, "1 line without a result",
+    ),
+    "lists within objects": ('{"data":{"runs":[{"place":1,"run":{"players":[{"name":"Ann"}]}},{"place":2,"run":{"players":[{"name":"Bo"}]}}]}}', {}, {"t": "Ann Bo"}, ""),
     "a column for each player": (
         "Race,Date,Ann,Bo,Cy\nr1,2026-03-01,1,2,DNF\nr2,2026-03-08,2,1,\n", {}, {"r1": "Ann Bo | Cy", "r2": "Bo Ann"},
         "a column for each player, with places: 'Ann', 'Bo', 'Cy'",
@@ -168,6 +181,8 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Player,G1,G2\nAnn,25,18\nBo,18,25\n", ["cells=score", "--lowest-wins"]),
         ("Player,Pos,Swim,Bike\nAnn,1,2,1\nBo,2,1,2\n", ["--layout long", "--layout players"]),
         ("game,who,outcome\na,Ann,1\n", ["no column player", "no column place", "player=NAME,place=NAME"]),
+        ("Timestamp,Your nick,What place?\n3/1/2026,Ann,1st\n3/2/2026,Bo,DNF\n", ["no column player", "line 1 has 'Timestamp'"]),
+        ("Event,Lane,Nadadora,Mark\nA,1,Ann,28.1\nA,2,Bo,29.2\n", ["no column player"]),
         ("date,player,place\n9/8/2019,Ann,1\n", ["--day-first"]),
         ("white,black\nAnn,Bo\n", ["no column result"]),
         ('{"session_results": [{"simsession_name": "PRACTICE", "results": [{"cust_id": 1}]}]}', ["iRacing", "practice"]),
