@@ -37,8 +37,8 @@ import numpy as np
 from racebot.bot.room.events import Settle
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
-from racebot.ledger.cases import CaseRow
 from racebot.ledger.lock import read_heartbeat, utc_now
+from racebot.ledger.outbox import CaseRow
 from racebot.ledger.rows import Leaderboard, NamedPlayer
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report

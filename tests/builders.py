@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import httpx
 
-from racebot.bot.retry import Backoff
+from racebot.bot.failures import Backoff
 from racebot.ledger.outbox import ChatBody, InfoBody, OutboxRow
 from racebot.ledger.store import Ledger
 from racebot.races.result import Entrant, EntrantStatus, RaceResult

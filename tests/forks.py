@@ -37,7 +37,7 @@ PACE = 10
 """How many times as fast as the site a sandbox forgets the answers that it caches, and workers follow it."""
 PAUSES = {
     "racebot.bot.live_writer": ("JOIN_WITHIN", "WRITE_EVERY"),
-    "racebot.bot.retry": ("FIRST_PAUSE",),
+    "racebot.bot.failures": ("FIRST_PAUSE",),
     "racebot.bot.room.case": (
         "CERTAIN_AFTER",
         "MAX_AGE",

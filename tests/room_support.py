@@ -12,8 +12,7 @@ from racebot.bot.room import events as cases
 from racebot.bot.room.case import Case, step
 from racebot.bot.room.events import Act, Moment, Signal
 from racebot.bot.room.ledger_work import LedgerWork
-from racebot.ledger.cases import CaseRow
-from racebot.ledger.outbox import Delivery
+from racebot.ledger.outbox import CaseRow, Delivery
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
-from racebot.bot.retry import Backoff
+from racebot.bot.failures import Backoff
 from racebot.bot.room import events
 from racebot.bot.room.announcements import board_page, comparison_page
 from racebot.bot.room.answers import CommandHandler
@@ -293,7 +293,6 @@ class CategoryWorker:
             self._followed.add(race.goal)
 
     async def _forget_deleted(self, races: Iterable[Race]) -> None:
-        """Forget the players whose accounts these races show as deleted."""
         for result in (race.result for race in races):
             if result is None or result.hidden or all(each.user_id is not None for each in result.entrants):
                 continue
@@ -308,7 +307,6 @@ class CategoryWorker:
             self._backoff.failed(f"category {self.slug}", PayloadError(problem))
 
     async def _look_at(self, name: str) -> None:
-        """Read a polled race over HTTP."""
         try:
             race, sent_at = await self._site.race(name)
             await self.follow_goal(race)
@@ -321,7 +319,6 @@ class CategoryWorker:
         await self._follow_race(name, events.Read(race, sent_at), Signal.LOOKED)
 
     async def _follow_race(self, name: str, *happened: events.Event) -> None:
-        """Hand events to the race's room, or step through them here if its room is not watched."""
         if watched := self._watches.get(name):
             watched.put(*happened)
             return
@@ -357,7 +354,6 @@ class CategoryWorker:
 def _room_context(
     worker: WorkerContext, tokens: TokenSource | None, follow_goal: Callable[[Race], Awaitable[None]]
 ) -> RoomContext:
-    """Return what the rooms of a category share."""
     settings, settler, ledger = worker.settings, worker.settler, worker.settler.ledger
     links = Links(partial(board_page, settings, ledger), partial(comparison_page, settings, ledger))
     answers = Answers(

@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from racebot.bot.retry import retry_pauses
+from racebot.bot.failures import retry_pauses
 from racebot.errors import RacebotError, reason
 
 log = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from racebot.bot.discord_posts import (
     queue_digests,
     race_embed,
 )
-from racebot.bot.retry import Backoff
+from racebot.bot.failures import Backoff
 from racebot.errors import PayloadError, RacebotError, SiteError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.discord import Post

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from racebot.addresses import board_addresses
-from racebot.bot.retry import Backoff
+from racebot.bot.failures import Backoff
 from racebot.bot.room.announcements import edits_between, facts_of
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.rows import Leaderboard
@@ -151,7 +151,11 @@ class LiveWriter:
         self._revision = revision
         shown = [(room, room.described) for room in self._open.values() if room.described is not None]
         unlisted = frozenset(described.race for room, described in shown if room.race.unlisted)
-        self._former = {name: room for name, room in self._former.items() if _is_kept(room, now)}
+        self._former = {
+            name: room
+            for name, room in self._former.items()
+            if room.refused is not None and (room.ended_at or room.updated_at) > now - FORGET_FINISHED
+        }
         rooms = (*(described for _, described in shown), *self._former.values())
         report = LiveReport(self.clock(), rooms, unlisted)
         self._writing = asyncio.ensure_future(asyncio.to_thread(write_live, self._path, report))
@@ -332,10 +336,6 @@ def _last_state(room: LiveRoom, race: Race, refused: str, now: datetime) -> Live
         boards.append(replace(board, entrants=tuple(entrants), outcome=None, changes_before={}))
     ended_at = room.ended_at or race.ended_at or race.cancelled_at or now
     return replace(room, status=race.status, ended_at=ended_at, leaderboards=tuple(boards), refused=refused)
-
-
-def _is_kept(room: LiveRoom, now: datetime) -> bool:
-    return room.refused is not None and (room.ended_at or room.updated_at) > now - FORGET_FINISHED
 
 
 def _position(entrant: LiveEntrant) -> tuple[int, bool, int, float, str]:

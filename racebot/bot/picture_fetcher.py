@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from urllib.parse import urljoin, urlsplit
 
-from racebot.bot.retry import Backoff
+from racebot.bot.failures import Backoff
 from racebot.errors import LedgerUnavailable, SiteError
 from racebot.ledger.pictures import MOST, Pictures
 from racebot.racetime.client import Gate

@@ -159,12 +159,13 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
         ],
         rooms=[row.race for slug in slugs for row in ledger.cases.unfinished(slug)],
         pending=[
-            _waiting_race(ledger, row.race, row.ended_at, counts_at.get(row.race))
+            WaitingRace(row.race, row.ended_at, counts_at.get(row.race), bool(told), max(told, default=0))
             for slug in slugs
             for counts_at in [standing_races(ledger, rules, slug)]
             for row in ledger.cases.polled(slug)
             if not row.over and row.ended_at is not None
             if row.standing is None or not ledger.races.has(row.race)  # a race that counts is followed, too
+            for told in [_corrections(ledger, row.race)]
         ],
         outbox=[
             WaitingMessage(
@@ -196,10 +197,9 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
     )
 
 
-def _waiting_race(ledger: Ledger, race: str, ended_at: datetime, counts_at: datetime | None) -> WaitingRace:
-    queued = [
+def _corrections(ledger: Ledger, race: str) -> list[int]:
+    return [
         body.correction
         for row, body in chat_messages(ledger.messages.of(race))
         if row.state is not Delivery.DROPPED and body.result is not None
     ]
-    return WaitingRace(race, ended_at, counts_at, bool(queued), max(queued, default=0))

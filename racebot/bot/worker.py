@@ -18,10 +18,9 @@ from racebot.bot import picture_fetcher
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
 from racebot.bot.child_processes import ChildProcess
 from racebot.bot.discord import SEND_EVERY, DiscordSender
-from racebot.bot.health import Health
+from racebot.bot.failures import Backoff, Health, retry_pauses
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.picture_fetcher import PictureFetcher
-from racebot.bot.retry import Backoff, retry_pauses
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
 from racebot.ledger import backup
 from racebot.ledger.connection import LedgerThread
@@ -157,11 +156,8 @@ class Worker:
             ledger = await self._call(Ledger.open, settings.database, holds_lock=True)
             settler = Settler(ledger, rating_rules(settings))
             jobs = Jobs(self._failed, self._failures.recovered)
-            listing, of_rooms = (
-                partial(listing_of, settings),
-                Backoff(self._failures.raised, self._failures.recovered),
-            )
-            live = LiveWriter(settler, listing, self._call, self._clock, of_rooms)
+            of_rooms = Backoff(self._failures.raised, self._failures.recovered)
+            live = LiveWriter(settler, partial(listing_of, settings), self._call, self._clock, of_rooms)
             writing = asyncio.create_task(live.run(), name="live rooms")
             try:
                 interval, failures, clock = settings.request_interval, self._failures, self._clock
@@ -174,7 +170,11 @@ class Worker:
                     await self._unless_stopped(self._start(settler, site, categories, jobs))
                     await self._stop.wait()
                     log.info("stopping")
-                    await self._close(categories, jobs)
+                    try:
+                        async with asyncio.timeout(SHUTDOWN_WITHIN):
+                            await asyncio.gather(jobs.stop(), *(category.close() for category in categories))
+                    except TimeoutError:
+                        log.warning("some rooms did not close in time")
             finally:
                 writing.cancel()
                 await asyncio.gather(writing, return_exceptions=True)
@@ -185,7 +185,6 @@ class Worker:
         log.info("stopped")
 
     async def _unless_stopped(self, work: Coroutine[None, None, None]) -> None:
-        """Run some work until it is done or the worker must stop."""
         working, stopping = asyncio.create_task(work), asyncio.create_task(self._stop.wait())
         try:
             await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -293,13 +292,6 @@ class Worker:
         work = partial(ledger.clear_old, keep=keep, now=self._clock())
         if cleared := await self._call(work):
             log.info("deleted %d old messages", cleared)
-
-    async def _close(self, categories: list[CategoryWorker], jobs: Jobs) -> None:
-        try:
-            async with asyncio.timeout(SHUTDOWN_WITHIN):
-                await asyncio.gather(jobs.stop(), *(category.close() for category in categories))
-        except TimeoutError:
-            log.warning("some rooms did not close in time")
 
 
 async def check_categories(

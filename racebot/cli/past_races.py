@@ -235,7 +235,6 @@ def fit_in_words(found: Fit, model: str) -> str:
 
 
 def _agreed(settings: Settings, ledger: Ledger, proposal: Proposal, *, yes: bool) -> bool:
-    """Show what a proposal changes, and return whether the operator agrees, or said `--yes`."""
     board = proposal.stored
     tables.print_proposal(console, proposal, effect_of(ledger, proposal))
     races = counted(ledger.ratings.count(board), "stored race")

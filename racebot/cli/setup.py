@@ -103,7 +103,6 @@ def setup(
 
 
 def _set_up_league(pattern: str, slug: str, site: str | None) -> None:
-    """Write a league into racebot.toml, and rate its past races."""
     settings, name = load(site=site), " ".join(re.sub(r"[][*?]", " ", pattern).split())
     if not (slug and name):
         missing = "a name before the *" if slug else "--category, the end of the category's address"
@@ -129,7 +128,6 @@ def _set_up_league(pattern: str, slug: str, site: str | None) -> None:
 
 
 def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
-    """Ask all questions, and return the answers by setting."""
     say("Set up racebot", style="bold")
     say(
         "This asks for your category and its bot, then rates the past races. It takes a few minutes. "
@@ -167,7 +165,6 @@ def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
 
 
 def _ask_credentials(before: Settings, site: str, slug: str) -> tuple[str, str]:
-    """Ask for id and secret until the site accepts both."""
     stored_id, stored_secret = before.client_id or "", _text(before.client_secret)
     if not stored_secret:
         say(
@@ -260,7 +257,6 @@ def _text(value: Any) -> str:
 
 
 def _rate_past_races(settings: Settings) -> None:
-    """Fetch and rate the past races, and offer to fit the ratings to them."""
     from racebot.cli.past_races import offer_fits, rate_from_site
 
     say("Fetching takes about a second for each hundred races. The bot stays silent.")

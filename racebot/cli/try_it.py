@@ -182,7 +182,6 @@ async def _demo(database: Path, speed: float) -> None:
 
 
 def _ranked(database: Path, racers: Sequence[Racer]) -> list[Racer]:
-    """Return the racers by rating, the best first."""
     users = {racer.user.id: racer for racer in racers}
     with Ledger.open_to_read(database) as ledger:
         (board,) = ledger.leaderboards.all()
@@ -199,7 +198,6 @@ async def _play(site: FakeSite, racers: Sequence[Racer], rng: random.Random, spe
 
 
 async def _show_rooms(site: FakeSite) -> None:
-    """Print the chat of every new room."""
     known = set(site.rooms)
     while True:
         for slug, room in list(site.rooms.items()):

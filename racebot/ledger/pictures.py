@@ -93,7 +93,6 @@ class Pictures:
 
 
 def _size(path: Path) -> int | None:
-    """Return the size of a file, None if it does not exist any more."""
     with suppress(OSError):
         return path.stat().st_size
     return None

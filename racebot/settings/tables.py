@@ -89,7 +89,6 @@ _SPAN = re.compile(rf"(\d{{1,5}}) ?({'|'.join(_SPANS)})")
 
 
 def _span(value: object) -> object:
-    """Read a span such as `1 h` or `30 min`."""
     if isinstance(value, timedelta):
         return value
     match = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None

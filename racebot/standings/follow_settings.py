@@ -166,7 +166,6 @@ def _missing_boards(settler: Settler) -> list[Leaderboard]:
 
 
 def _configs_by_rule(settler: Settler) -> Iterator[tuple[str, str, LeaderboardConfig]]:
-    """Yield the configurations with a rule that have stored races, with category and first goal."""
     races = settler.ledger.races
     for category in races.categories():
         for config in settler.rules.named_in(category):

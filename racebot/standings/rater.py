@@ -178,7 +178,6 @@ def current_states(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -
 
 
 def _moved(standing: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:
-    """Return a player's standing after one more race."""
     counts = (standing.finishes, standing.wins, standing.last_race_at) if standing else (0, 0, ended_at)
     finishes, wins, last = counts
     record = (

@@ -226,7 +226,6 @@ class RatedAgain:
             ledger.standings.replace(board, standings)
 
     def _load(self, earlier: Collection[Standing]) -> None:
-        """Load the standings before the first race of players who have raced since."""
         self._raced_at |= {each.player: each.last_race_at for each in earlier}
         self._earlier |= {each.player: each._replace(last_race_at=START.counted_at) for each in earlier}
         self._known |= {each.player for each in earlier}

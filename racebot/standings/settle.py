@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from racebot.errors import DamagedRaceError
-from racebot.ledger.cases import CaseRow
 from racebot.ledger.orders import Order, OrderKind
+from racebot.ledger.outbox import CaseRow
 from racebot.ledger.rows import START, Leaderboard, Position
 from racebot.ledger.store import Ledger
 from racebot.races.change import Change, State

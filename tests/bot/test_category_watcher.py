@@ -28,14 +28,13 @@ from builders import (
 from pydantic import SecretStr
 from room_support import Follower
 
-from racebot.bot import category_watcher, retry
+from racebot.bot import category_watcher, failures
 from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker, WorkerContext
-from racebot.bot.retry import Backoff
+from racebot.bot.failures import Backoff
 from racebot.bot.room import events as cases
 from racebot.bot.room.events import Signal
 from racebot.errors import LedgerUnavailable, SiteError
-from racebot.ledger.cases import CaseRow
-from racebot.ledger.outbox import InfoBody, MetaBody
+from racebot.ledger.outbox import CaseRow, InfoBody, MetaBody
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.racetime.payload import parse_race
@@ -105,7 +104,7 @@ async def scene(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -
 
     failed: dict[str, Exception] = {}
     monkeypatch.setattr(category_watcher, "RoomWatch", watch)
-    monkeypatch.setattr(retry, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(failures, "FIRST_PAUSE", 0.0)
     settler = settler_of(ledger, "elo-ffa")
     async with Site("http://site", interval=0, clock=clock, transport=Streamed(answer)) as site:
         category = CategoryWorker(

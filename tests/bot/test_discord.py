@@ -21,8 +21,7 @@ from worker_support import Sandbox, spaced, until
 
 from racebot.bot.discord import DiscordSender
 from racebot.bot.discord_posts import Embed
-from racebot.bot.health import Health
-from racebot.bot.retry import Backoff
+from racebot.bot.failures import Backoff, Health
 from racebot.bot.status import status
 from racebot.bot.worker import Jobs
 from racebot.errors import SettingsError
@@ -85,7 +84,7 @@ Make = Callable[..., Channel]
 @pytest.fixture
 def made(sandbox: Sandbox, ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Make:
     """Return a function that opens the channel with these settings."""
-    monkeypatch.setattr("racebot.bot.retry.retry_pauses", lambda: repeat(0.01))
+    monkeypatch.setattr("racebot.bot.failures.retry_pauses", lambda: repeat(0.01))
     sandbox.site.webhook_rate = (5, 0.01)
     return partial(Channel, sandbox, ledger, clock)
 
@@ -153,7 +152,7 @@ async def test_deleted_message_is_posted_anew_once(channel: Channel) -> None:
 
 async def test_pauses_grow_where_discord_names_none(channel: Channel, monkeypatch) -> None:
     pauses = iter((0.01, 0.02, 0.03))
-    monkeypatch.setattr("racebot.bot.retry.retry_pauses", lambda: pauses)
+    monkeypatch.setattr("racebot.bot.failures.retry_pauses", lambda: pauses)
     channel.start()
     channel.faults.fail_http(3, path="/api/")
     channel.record()

@@ -11,9 +11,8 @@ from builders import NOON
 from filelock import FileLock
 from worker_support import PATIENCE, Sandbox, finish, settled, until
 
-from racebot.bot import health
-from racebot.bot.health import Health
-from racebot.bot.retry import retry_pauses
+from racebot.bot import failures
+from racebot.bot.failures import Health, retry_pauses
 from racebot.errors import CredentialsError, LedgerError, LedgerUnavailable
 from racebot.ledger import lock
 from racebot.ledger.lock import Heartbeat, read_heartbeat, write_heartbeat
@@ -38,7 +37,7 @@ def made(database: Path) -> Health:
 def test_a_refused_category_is_suspended_and_the_other_goes_on(
     made: Health, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "REFUSED_FOR_LONG", 0.0)
+    monkeypatch.setattr(failures, "REFUSED_FOR_LONG", 0.0)
     assert not any(made.is_fatal(source, REFUSAL) for source in ("a rooms", "a/race", "a token"))
     assert (made.is_suspended("a"), made.is_suspended("b")) == (True, False)
     assert read_heartbeat(database).suspended == {"a": str(REFUSAL)}
@@ -50,7 +49,7 @@ def test_a_refused_category_is_suspended_and_the_other_goes_on(
 
 
 def test_a_suspended_category_is_tried_again(made: Health, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "SUSPENDED_FOR", 0.0)
+    monkeypatch.setattr(failures, "SUSPENDED_FOR", 0.0)
     made.is_fatal("a rooms", REFUSAL)
     assert not made.is_suspended("a")
 
@@ -61,7 +60,7 @@ def test_refusals_of_all_categories_for_long_are_fatal(made: Health, database: P
     assert not any(made.is_fatal(f"{slug} rooms", REFUSAL) for slug in ("a", "b", "a", "b"))
     assert read_heartbeat(database).suspended.keys() == {"a", "b"}
     assert read_heartbeat(database).seen_at == NOON
-    monkeypatch.setattr(health, "REFUSED_FOR_LONG", 0.0)
+    monkeypatch.setattr(failures, "REFUSED_FOR_LONG", 0.0)
     assert made.is_fatal("a rooms", REFUSAL)
 
 

@@ -19,8 +19,8 @@ from worker_support import Sandbox, finish, settled, until
 
 from racebot.bot import discord, picture_fetcher
 from racebot.bot.discord import DiscordSender
+from racebot.bot.failures import Backoff
 from racebot.bot.picture_fetcher import PictureFetcher
-from racebot.bot.retry import Backoff
 from racebot.errors import PayloadError, SiteError
 from racebot.ledger.pictures import Pictures
 from racebot.ledger.store import Ledger

@@ -27,21 +27,19 @@ from builders import (
 from pydantic import SecretStr
 from worker_support import until
 
-from racebot.bot import discord, live_writer, retry, worker
+from racebot.bot import discord, failures, live_writer, worker
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
 from racebot.bot.discord_posts import Embed
-from racebot.bot.health import Health
+from racebot.bot.failures import Backoff, Health
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.picture_fetcher import PictureFetcher
-from racebot.bot.retry import Backoff
 from racebot.bot.room.delivery import OutboxDelivery
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.bot.worker import check_categories
 from racebot.errors import CredentialsError, NotFoundError, SiteError
-from racebot.ledger.cases import CaseRow
 from racebot.ledger.discord import Post
 from racebot.ledger.lock import read_heartbeat
-from racebot.ledger.outbox import ChatBody, Delivery, Message, MetaBody, OutboxRow
+from racebot.ledger.outbox import CaseRow, ChatBody, Delivery, Message, MetaBody, OutboxRow
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -187,7 +185,7 @@ LISTS = [past_races, pages_of_past_races, listed_rooms, polled_races, rooms_of_a
 @pytest.fixture
 async def bench(ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Bench]:
     clock.advance(minutes=1)
-    monkeypatch.setattr(retry, "FIRST_PAUSE", 0.0)
+    monkeypatch.setattr(failures, "FIRST_PAUSE", 0.0)
     monkeypatch.setattr(client, "ANSWER_WITHIN", 0.5)
     monkeypatch.setattr(client, "LARGEST_ANSWER", 2**20)
     made = Bench(ledger, clock)

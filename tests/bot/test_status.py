@@ -8,8 +8,8 @@ from room_support import Follower
 from racebot.bot.status import LeaderboardState, Status, WorkerState, status
 from racebot.cli import tables
 from racebot.ledger import backup, lock
-from racebot.ledger.cases import CaseRow
 from racebot.ledger.lock import Heartbeat, write_heartbeat
+from racebot.ledger.outbox import CaseRow
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
 

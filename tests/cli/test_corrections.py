@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from builders import NOON, entrant, result
 
-from racebot.ledger.cases import CaseRow
+from racebot.ledger.outbox import CaseRow
 from racebot.ledger.rows import Player
 from racebot.ledger.store import Ledger
 from racebot.races.result import NO_NAME

@@ -8,8 +8,8 @@ from builders import NOON, result, settler_of
 
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.backup import backups, folder_of, overdue
-from racebot.ledger.cases import CaseRow
 from racebot.ledger.lock import Heartbeat, locked, write_heartbeat
+from racebot.ledger.outbox import CaseRow
 from racebot.ledger.store import Ledger
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from racebot.cli import app
 from racebot.cli.doctor import examine
 from racebot.errors import LedgerError, LedgerUnavailable, RacebotError
-from racebot.ledger.cases import CaseRow
-from racebot.ledger.outbox import ChatBody, Message
+from racebot.ledger.outbox import CaseRow, ChatBody, Message
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
 

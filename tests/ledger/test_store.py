@@ -16,7 +16,7 @@ from builders import CATEGORY, GOAL, NOON, dump, entrant, existing, keep, result
 from hypothesis import given, settings, strategies as st
 
 from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, PayloadError
-from racebot.ledger.cases import CaseRow
+from racebot.ledger.outbox import CaseRow
 from racebot.ledger.rows import Leaderboard, RatedRow, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries.history import played_races

@@ -7,8 +7,17 @@ import pytest
 from builders import CATEGORY, GOAL, NOON, result, settler_of
 
 from racebot.errors import LedgerError
-from racebot.ledger.cases import CaseRow
-from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, MetaEntry
+from racebot.ledger.outbox import (
+    Body,
+    CaseRow,
+    ChatBody,
+    Delivery,
+    Edit,
+    InfoBody,
+    Message,
+    MetaBody,
+    MetaEntry,
+)
 from racebot.ledger.store import Ledger
 from racebot.queries.edits import edits_of
 from racebot.standings.verify import verify

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from standings.seasons import NOW, board_of, contents, fresh, history, settle
 
 from racebot.errors import ModelError
-from racebot.ledger.cases import CaseRow
+from racebot.ledger.outbox import CaseRow
 from racebot.ledger.rows import TEAM_RACE, Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy

@@ -84,7 +84,9 @@ class Announcements:
             body = ChatBody("", result=key)
             return "announcement" if self._put_changes(rated, body, settled=settled) else None
         edits = edits_between(last.told, result)
-        entries = self._entries(rated, settled=settled)
+        named = [masked(self.ledger, each, self.settings.texts) for each in rated if each.changes]
+        ranks = self._rank_changes(named, settled=settled)
+        entries = rating_message.entries(named, self.settings.texts, ranks)
         if not edits and list(entries.values()) == list(last.entries.values()):
             return None
         number = 1 + max(body.correction for _, body in chat_messages(self.ledger.messages.of(result.name)))
@@ -215,15 +217,9 @@ class Announcements:
 
         If it is settled, the standings include the race already, and new places are not marked.
         """
-        found, listing = (
-            partial(rank_changes, self.ledger, settled=settled),
-            partial(listing_of, self.settings),
-        )
-        return {each.leaderboard.name: found(each, listing(each.leaderboard)) for each in rated}
-
-    def _entries(self, rated: Sequence[RatedRace], *, settled: bool) -> dict[str, dict[str, str]]:
-        named = [masked(self.ledger, each, self.settings.texts) for each in rated if each.changes]
-        return rating_message.entries(named, self.settings.texts, self._rank_changes(named, settled=settled))
+        listed = [(each, listing_of(self.settings, each.leaderboard)) for each in rated]
+        find = partial(rank_changes, self.ledger, settled=settled)
+        return {each.leaderboard.name: find(each, listing) for each, listing in listed}
 
     def _put_changes(
         self,
@@ -282,7 +278,6 @@ class Announcements:
         self.ledger.messages.put(message, self.clock())
 
     def _last_announced(self, race: str) -> ChatBody | None:
-        """Return the announcement or correction that stands in a room's chat, or None."""
         announced = [body for body in self._since_withdrawal(race) if body.result is not None]
         return announced[-1] if announced else None
 
@@ -295,7 +290,6 @@ class Announcements:
         ]
 
     def _is_told(self, race: str) -> bool:
-        """Return whether changes stand in a room's chat."""
         return any(body.announces for body in self._since_withdrawal(race))
 
     def _since_withdrawal(self, race: str) -> list[ChatBody]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -118,7 +118,7 @@ class CommandHandler:
         after = 0.0 if ordered_at is None else ordered_at.timestamp()
         quiet = [o.message for o in orders if o.word in QUIET and o.message.posted_at > after]
         last = quiet[-1:] + [order.message for order in orders if order.decides][-1:]
-        late = recent(history)
+        late = [line for line in history.messages if history.sent_at - line.posted_at < EXPIRES]
         return [line for line, order in found if line in last or (line in late and not (order and is_first))]
 
     def _parsed(self, message: ChatMessage) -> ParsedCommand | None:
@@ -165,8 +165,3 @@ class CommandHandler:
 
     def _is_allowed(self, order: RoomOrder) -> bool:
         return order.is_allowed(monitors_decide=self.settings.monitors_decide)
-
-
-def recent(history: ChatHistory) -> Sequence[ChatMessage]:
-    """Return the messages of a history that are recent enough for an answer."""
-    return [line for line in history.messages if history.sent_at - line.posted_at < EXPIRES]

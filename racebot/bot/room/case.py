@@ -38,7 +38,7 @@ from racebot.bot.room.events import (
     miss_pause,
     poll_pause,
 )
-from racebot.ledger.cases import CaseRow
+from racebot.ledger.outbox import CaseRow
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 
@@ -341,7 +341,6 @@ class _Step:
         self.case._candidate = result
 
     def _await_record(self, result: RaceResult) -> None:
-        """Poll the finished race until it is recorded."""
         row = self.case.row or CaseRow(self.case.name, result.category)
         if row.next_look is None or row.over:
             row = replace(row, over=False, unrecorded_since=None)

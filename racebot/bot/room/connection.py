@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 
-from racebot.bot.retry import Backoff, retry_pauses
+from racebot.bot.failures import Backoff, retry_pauses
 from racebot.bot.room.delivery import Conversation, OutboxDelivery
 from racebot.bot.room.events import Event as CaseEvent, Signal
 from racebot.bot.room.inbox import Inbox, RoomContext
@@ -119,7 +119,6 @@ class RoomWatch:
             await asyncio.sleep(next(delays))
 
     async def _stay(self, socket: RoomSocket) -> None:
-        """Follow the room on one connection until the room is done."""
         self._work.set()
         room = Conversation(socket.send)
         tasks = [
@@ -182,7 +181,6 @@ class RoomWatch:
                 return
 
     async def _is_gone(self) -> bool:
-        """Return whether the site says that the race does not exist."""
         site = self._context.site
         if site.gate.existence_check.locked():
             return False  # another room is asking; this one can ask after its next failure

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from racebot.bot.retry import Backoff
+from racebot.bot.failures import Backoff
 from racebot.chat import info_box
 from racebot.errors import ConnectionLost, LedgerError, TokenRefused
 from racebot.ledger.connection import RunOnLedger

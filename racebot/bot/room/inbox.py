@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from racebot.bot.retry import retry_pauses
+from racebot.bot.failures import retry_pauses
 from racebot.bot.room import events
 from racebot.bot.room.answers import EXPIRES, CommandHandler, Question
 from racebot.bot.room.case import Case, step
@@ -17,8 +17,8 @@ from racebot.bot.room.delivery import OutboxDelivery
 from racebot.bot.room.events import Act, Announce, Effect, Moment, Signal
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.errors import LedgerError, LedgerUnavailable, SiteError
-from racebot.ledger.cases import CaseRow
 from racebot.ledger.connection import RunOnLedger
+from racebot.ledger.outbox import CaseRow
 from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.frames import ChatHistory, ChatMessage, RaceUpdate, Unreadable
 from racebot.racetime.payload import Race
@@ -156,7 +156,6 @@ class Inbox:
                     task.cancel()
 
     async def _load(self) -> None:
-        """Load the case, once the ledger can be read."""
         while self._case is None:
             try:
                 self._case = await self.context.call(self.context.work.load, self.name, watched=True)
@@ -258,7 +257,6 @@ class Inbox:
     # Commands
 
     def _ask(self, message: ChatMessage) -> None:
-        """Queue a chat line if it is a command to answer."""
         handler, case = self.context.commands, self._case
         if handler is None or case is None or case.shown is None or case.is_recorded:
             return

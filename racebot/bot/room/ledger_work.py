@@ -10,8 +10,7 @@ from datetime import datetime
 from racebot.bot.room.announcements import Announcements
 from racebot.bot.room.case import Case
 from racebot.bot.room.events import STAY_AFTER_FINISH, Act, Announce, Effect, GiveUp, RoomPolicy, Settle
-from racebot.ledger.cases import CaseRow
-from racebot.ledger.outbox import Delivery
+from racebot.ledger.outbox import CaseRow, Delivery
 from racebot.ledger.rows import RATED_LATER
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race

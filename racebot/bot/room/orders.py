@@ -131,7 +131,6 @@ class RoomOrders:
         return ""
 
     def _hide(self, order: RoomOrder) -> str:
-        """Hide or show its author's name."""
         settler, hides = self.work.settler, HIDES[order.word]
         people, asker = settler.ledger.people, order.message
         account = people.account(str(asker.user_id))

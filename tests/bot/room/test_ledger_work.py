@@ -26,9 +26,8 @@ from worker_support import spaced
 
 from racebot.bot.room import events as cases
 from racebot.bot.room.events import Signal
-from racebot.ledger.cases import CaseRow
 from racebot.ledger.orders import Order, OrderKind
-from racebot.ledger.outbox import Delivery, Edit, MetaBody, MetaEntry
+from racebot.ledger.outbox import CaseRow, Delivery, Edit, MetaBody, MetaEntry
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
