@@ -214,7 +214,7 @@ class Handler:
         return Question(asked, message, None, time.monotonic())
 
     def of_history(self, history: ChatHistory, _: object, *, is_first: bool) -> Sequence[ChatMessage]:
-        return [each for each in history.messages if history.sent_at - each.posted_at < EXPIRES]
+        return [each for each in history.messages if history.sent_at - each.posted_at < answers.EXPIRES]
 
     def reply(self, question: Question, *_: object, **facts: object) -> Reply:
         if self.refused:
