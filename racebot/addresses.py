@@ -179,7 +179,6 @@ RATINGS = Route("leaderboards/{board}/ratings.html", BOARD.query)
 """The ratings of a leaderboard that scores order."""
 
 API = Route("api/index.html")
-API_DATA = Route("api/index.json")
 PLAYER_RACES = Route(
     "players/{player}/{board}/races{number}.html", frozenset({"result", "goal", "opponent", "page"})
 )

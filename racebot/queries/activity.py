@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
 from statistics import median
-from typing import Annotated
+from typing import Annotated, Any
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from racebot.ledger.rows import moment_of
@@ -69,69 +67,40 @@ class CategoryActivity:
 def category_activity(ledger: Ledger, category: str) -> CategoryActivity | None:
     """Return the activity of a category from the races that changed ratings, None without any."""
     rows = ledger.connection.rows(
-        "SELECT min(leaderboard), sequence, ended_at, goal, fastest,"
-        " CASE WHEN json_valid(result) THEN json_extract(result, '$.started_at') END"
-        " FROM rated JOIN leaderboards AS board ON board.id = leaderboard JOIN races ON races.name = race"
-        " WHERE board.category = ? AND note IS NULL GROUP BY race ORDER BY ended_at, race",
+        "SELECT ended_at, goal, fastest,"
+        " CASE WHEN json_valid(result) THEN json_extract(result, '$.started_at') END,"
+        " (SELECT group_concat(player, char(31)) FROM changes WHERE leaderboard = board AND sequence = nr)"
+        " FROM (SELECT race, min(leaderboard) AS board, sequence AS nr FROM rated WHERE note IS NULL"
+        "  AND leaderboard IN (SELECT id FROM leaderboards WHERE category = ?) GROUP BY race)"
+        " JOIN races ON races.name = race ORDER BY ended_at, race",
         category,
     )
     if not rows:
         return None
-    boards, sequences, ends, goals, fastest, started = zip(*rows, strict=True)
-    player, race = _entries(ledger, np.array(boards), np.array(sequences))
-    fields = np.bincount(race, minlength=len(rows))
-    days = np.array([end[:10] for end in ends], "datetime64[D]")
-    names, month = np.unique([end[:7] for end in ends], return_inverse=True)
-    # The entries of each player stand together, in the order of the races.
-    other = player[1:] != player[:-1]
-    first, final = race[np.r_[True, other]], race[np.r_[other, True]]
-    entered, times = np.unique(player * len(names) + month[race], return_counts=True)
-    racers, newcomers = entered % len(names), month[first]
-    groups = (month, racers, newcomers, newcomers[days[final] > days[first]], racers[times >= REGULAR])
-    figures = np.stack([np.bincount(each, minlength=len(names)) for each in groups], axis=1)
-    of_month, of_goal = defaultdict[int, list[int]](list), defaultdict[str, list[int]](list)
-    for number, (at, goal) in enumerate(zip(month.tolist(), goals, strict=True)):
-        of_month[at].append(number)
-        of_goal[goal].append(number)
-    months = []
-    for at, own in of_month.items():
-        by_goal = dict(Counter(goals[each] for each in own).most_common())
-        months.append(
-            MonthActivity(str(names[at]), by_goal, float(np.median(fields[own])), *figures[at].tolist())
-        )
-    found = []
+    of_month, of_goal = defaultdict[str, list[Any]](list), defaultdict[str, list[Any]](list)
+    first, final = dict[str, str](), dict[str, str]()
+    for end, goal, fastest, _, joined in rows:
+        players = (joined or "").split("\x1f")
+        of_month[end[:7]].append((goal, players))
+        of_goal[goal].append((end, len(players), fastest))
+        for each in players:
+            first.setdefault(each, end)
+            final[each] = end
+    newcomers = Counter(end[:7] for end in first.values())
+    returned = Counter(end[:7] for player, end in first.items() if final[player][:10] > end[:10])
+    months, goals = [], []
+    for month, own in of_month.items():
+        by_goal, fields = zip(*own, strict=True)
+        entered, among = Counter(chain(*fields)), dict(Counter(by_goal).most_common())
+        regulars = sum(count >= REGULAR for count in entered.values())
+        figures = len(own), len(entered), newcomers[month], returned[month], regulars
+        months.append(MonthActivity(month, among, median(map(len, fields)), *figures))
     for goal, own in sorted(of_goal.items(), key=lambda each: -len(each[1])):
-        wins = [time / 1e6 for each in own if (time := fastest[each])]
-        typical = float(np.median(fields[own])), median(wins) if wins else None
-        found.append(GoalActivity(goal, len(own), moment_of(ends[own[-1]]), *typical))
-    last = moment_of(ends[-1])
-    year = range(bisect_right(ends, exact_time(last - YEAR)), len(ends))
-    starts = sorted(moment_of(started[each] or ends[each]) for each in year)
-    return CategoryActivity(category, len(rows), len(first), last, starts, months[::-1], found)
-
-
-def _entries(
-    ledger: Ledger, boards: NDArray[np.int64], sequences: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a number of the player and the index of the race of each entry in races, in this order.
-
-    The races are given by leaderboard and number in its sequence.
-    """
-    known: dict[str, int] = {}
-    found = []
-    for board in np.unique(boards).tolist():
-        rows = ledger.connection.rows(
-            "SELECT player, group_concat(sequence), count(*) FROM changes INDEXED BY changes_by_player"
-            " WHERE leaderboard = ? GROUP BY player",
-            board,
-        )
-        own = boards == board
-        sequence = np.fromstring(",".join(row[1] for row in rows), int, sep=",")
-        race_of = np.full(1 + max(sequence.max(), sequences[own].max()), -1)
-        race_of[sequences[own]] = np.flatnonzero(own)
-        player = np.repeat([known.setdefault(row[0], len(known)) for row in rows], [row[2] for row in rows])
-        entries = np.stack((player, race_of[sequence]))
-        found.append(entries[:, entries[1] >= 0])
-    player, race = np.concatenate(found, axis=1)
-    order = np.lexsort((race, player))
-    return player[order], race[order]
+        ends, sizes, times = zip(*own, strict=True)
+        wins = [time / 1e6 for time in times if time]
+        typical = median(sizes), median(wins) if wins else None
+        goals.append(GoalActivity(goal, len(own), moment_of(ends[-1]), *typical))
+    last = moment_of(rows[-1][0])
+    year = exact_time(last - YEAR)
+    starts = sorted(moment_of(start or end) for end, _, _, start, _ in rows if end > year)
+    return CategoryActivity(category, len(rows), len(first), last, starts, months[::-1], goals)

@@ -191,7 +191,6 @@ def export_tokens(view: LedgerView, failed: list[str]) -> dict[str, str]:
     races: dict[str, int] = defaultdict(int)
     players: dict[str, list[str]] = defaultdict(list)
     numbered: dict[str, dict[str, str]] = defaultdict(dict)
-    of_category: dict[str, list[str]] = defaultdict(list)
     planned = view.planned()
     front = [
         program,
@@ -237,7 +236,6 @@ def export_tokens(view: LedgerView, failed: list[str]) -> dict[str, str]:
                 own, repr(places), repr(view.events(board)), *(str(digest.value) for digest in digests)
             )
             front.append(everything)
-            of_category[board.category].append(everything)
             without = set() if board.listing.scoring else {addresses.SCORES_CSV, addresses.SCORES_DATA}
             without |= set() if board.listing.ordering else {addresses.RATINGS}
             without |= set() if board.final_since else {addresses.RECAP, addresses.RECAP_CARD}
@@ -265,8 +263,8 @@ def export_tokens(view: LedgerView, failed: list[str]) -> dict[str, str]:
     tokens[addresses.COMPARE.path()] = _token(
         program, repr([(each.name, each.address) for each in view.boards])
     )
-    for name, tokens_of in of_category.items():
-        tokens |= {route.path(category=name): _token(*tokens_of) for route in routes["category",]}
+    for board in view.boards:
+        tokens |= {route.path(category=board.category): _token(*front) for route in routes["category",]}
     events: Sequence[EventReport] = ()
     with _noted(failed, "events"):
         events = event_reports(view.ledger)

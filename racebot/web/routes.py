@@ -132,7 +132,7 @@ def match_of(path: str) -> MatchedRoute | None:
 
 
 _EXPORTED = frozenset({addresses.NOT_FOUND, addresses.NO_JEKYLL})  # addresses that only an export has
-_INDEXES = {"": "index.html", "api": "api/index.json", "api/": "api/index.json"}
+_INDEXES = {"": "index.html", "api": "api/openapi.json", "api/": "api/openapi.json"}
 
 CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.FRONT: leaderboard.front,

@@ -80,7 +80,7 @@ def test_api_index_is_a_page_for_browsers_and_json_for_programs(get: Get, accept
     assert answer.headers["content-type"].startswith("text/html" if is_page else "application/json")
     assert "Accept" in answer.headers["vary"]
     assert "leaderboards/{category}/{board}" in answer.text.replace("<wbr>", "")
-    assert short.headers["location"] == "api/" if is_page else "addresses" in short.json()
+    assert short.headers["location"] == "api/" if is_page else "paths" in short.json()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from racebot import __version__, addresses
 from racebot.addresses import MOST, Route
 from racebot.web.api import types
-from racebot.web.api.endpoints import ENDPOINTS, MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE, Endpoint
+from racebot.web.api.endpoints import ENDPOINTS, MOST_IN_A_RACE, MOST_PER_PAGE, PER_PAGE
 from racebot.web.html import templating
 from racebot.web.site.ledger_view import JSON, Content, Document
 
@@ -85,7 +85,7 @@ def description(url: str = "", *, served: bool) -> Schema:
 @cache
 def _paths_and_schemas(*, served: bool) -> Schema:
     """Return the parts of the description that take long to derive from the types."""
-    kinds = [each.kind for each in _ENDPOINTS.values() if isinstance(each.kind, type)]
+    kinds = [each.kind for each in ENDPOINTS.values() if isinstance(each.kind, type)]
     schemas, definitions = TypeAdapter.json_schemas(
         [(kind, "serialization", TypeAdapter(kind)) for kind in (*kinds, types.ProblemDetails)],
         ref_template="#/components/schemas/{model}",
@@ -95,7 +95,7 @@ def _paths_and_schemas(*, served: bool) -> Schema:
             schema["description"] = schema["description"].partition("\n\n")[0]
     problem = schemas[types.ProblemDetails, "serialization"]
     paths: dict[str, Any] = {}
-    for route, endpoint in _ENDPOINTS.items():
+    for route, endpoint in ENDPOINTS.items():
         if isinstance(kind := endpoint.kind, str):
             summary = kind
             answer = _answer("A heading row, then the data rows", "text/csv", {"type": "string"})
@@ -105,19 +105,6 @@ def _paths_and_schemas(*, served: bool) -> Schema:
         if served or not route.served_only:
             paths[_path(route, served)] = _operation(route, summary, answer, problem, served)
     return {"paths": paths, "components": {"schemas": definitions["$defs"]}}
-
-
-def api_index(*, served: bool) -> types.ApiIndex:
-    """List the addresses of the API. `served` is as for `description`."""
-    listed = [
-        types.ApiAddress(
-            path.removeprefix("/"),
-            operations["get"]["summary"],
-            [each["name"] for each in operations["get"]["parameters"] if each["in"] == "query"],
-        )
-        for path, operations in description(served=served)["paths"].items()
-    ]
-    return types.ApiIndex(addresses.OPENAPI.path().removeprefix("api/"), listed)
 
 
 def _operation(route: Route, summary: str, answer: Schema, problem: Schema, served: bool) -> Schema:
@@ -140,24 +127,20 @@ def _path(route: Route, served: bool) -> str:
     path = route.pattern.removeprefix("api")
     for field, names in _FIELDS.items():
         path = path.replace(f"{{{field}}}", "/".join(f"{{{name}}}" for name in names))
-    return path.removesuffix(".json").removesuffix("index") if served else path
+    return path.removesuffix(".json") if served else path
 
 
 def _answer(text: str, media_type: str, schema: Schema) -> Schema:
     return {"description": text, "content": {media_type: {"schema": schema}}}
 
 
-_ENDPOINTS: Mapping[Route, Endpoint] = {
-    addresses.API_DATA: Endpoint(lambda request: api_index(served=request.served), types.ApiIndex),
-    **ENDPOINTS,
-}
 DATA: Mapping[Route, Callable[..., Content]] = {
     addresses.API: lambda request: templating.page(
-        request, "api.html", index=api_index(served=request.served)
+        request, "api.html", paths=description(served=request.served)["paths"]
     ),
     addresses.OPENAPI: lambda request: Document(
         orjson.dumps(description(request.view.publication.url, served=request.served)), JSON
     ),
-    **{route: endpoint.content for route, endpoint in _ENDPOINTS.items()},
+    **{route: endpoint.content for route, endpoint in ENDPOINTS.items()},
 }
 """Every address of the API with its function."""

@@ -35,23 +35,6 @@ Room = Annotated[str, Field(description="Address of the race's room on racetime.
 
 
 @dataclass(frozen=True, slots=True)
-class ApiAddress:
-    """An address of the API, relative to `api/`, with its query parameters."""
-
-    address: str
-    summary: str
-    query: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class ApiIndex:
-    """Every address of the API."""
-
-    openapi: str
-    addresses: Sequence[ApiAddress]
-
-
-@dataclass(frozen=True, slots=True)
 class ListPage:
     """One page of a list: `page` of `pages`, with `per_page` items each and `total` items overall."""
 
