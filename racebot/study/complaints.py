@@ -13,7 +13,6 @@ from typing import Self
 import numpy as np
 
 from racebot.races.outcome import BoolArray, IntArray, Outcome
-from racebot.ratings import fast
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
 from racebot.study.history import History, Step
@@ -78,8 +77,8 @@ class Complaints:
             last_gains=int(np.sum(change[group == last] > 0)),
             winner_losses=int(np.sum(change[group == 0] < 0)),
             unequal_ties=_equal_pairs(*alike) - _equal_pairs(*alike, change),
-            order_dependent=_order_dependent(model, steps, every),
-            late_losses=_late_losses(model, steps, every, lost),
+            order_dependent=_order_dependent(model, steps[::every]),
+            late_losses=_late_losses(model, steps[::every], lost[::every]),
         )
 
 
@@ -97,36 +96,20 @@ def checked_again(history: History) -> int:
     return 1 if history.races_of_players().sum() <= ALL_CHECKED else SAMPLE
 
 
-def _points_after(
-    model: RatingModel, steps: Sequence[Step], changed: Sequence[tuple[FloatArray, Outcome]]
-) -> list[IntArray]:
-    """Return the points after races with these states and outcomes, none of which affects another."""
-    if not changed:
-        return []
-    states, outcomes = zip(*changed, strict=True)
-    rows = np.split(np.arange(sum(map(len, states))), np.cumsum([len(each) for each in states[:-1]]))
-    races = [
-        replace(steps[0].race, players=players, outcome=outcome)
-        for players, outcome in zip(rows, outcomes, strict=True)
-        if outcome.rateable
-    ]
-    table = np.concatenate(states)
-    for _ in fast.replay(model, races, table, like=[step.race for step in steps]):
-        pass
-    return [model.points(table[players]) for players in rows]
+def _points(model: RatingModel, before: FloatArray, outcome: Outcome) -> IntArray:
+    """Return the points after a race, unless it cannot be rated, as where all but one gave up."""
+    return model.points(model.rate(before, outcome) if outcome.rateable else before)
 
 
-def _order_dependent(model: RatingModel, steps: Sequence[Step], every: int) -> int:
+def _order_dependent(model: RatingModel, steps: Sequence[Step]) -> int:
     """Count the players whose points would differ if the entrants were listed in reverse order."""
-    reverse = [(step.before[::-1], _reversed(step.race.outcome)) for step in steps[::every]]
     count = 0
-    for step, other, found in zip(steps[::every], reverse, _points_after(model, steps, reverse), strict=True):
-        points, reverse_points = model.points(step.after), found[::-1]
-        if (points != reverse_points).any():
+    for race, before, after in steps:
+        points, other = model.points(after), _points(model, before[::-1], _reversed(race.outcome))[::-1]
+        if (points != other).any():
             # Compiled results can differ in the last digits, and so round to another point.
-            points = model.points(model.rate(step.before, step.race.outcome))
-            reverse_points = model.points(model.rate(*other))[::-1]
-        count += int(np.sum(points != reverse_points))
+            points = _points(model, before, race.outcome)
+        count += int(np.sum(points != other))
     return count
 
 
@@ -135,20 +118,18 @@ def _reversed(outcome: Outcome) -> Outcome:
     return replace(outcome, group=outcome.group[::-1], unfinished=outcome.unfinished[::-1], team=team)
 
 
-def _late_losses(model: RatingModel, steps: Sequence[Step], every: int, lost: Sequence[BoolArray]) -> int:
+def _late_losses(model: RatingModel, steps: Sequence[Step], lost: Sequence[BoolArray]) -> int:
     """Count the finishers who lost points, as `lost` says of each race, and more than by giving up."""
-    count, quits = 0, []
-    for step, losers in zip(steps[::every], map(np.flatnonzero, lost[::every]), strict=True):
-        outcome = step.race.outcome
+    count = 0
+    for (race, before, after), losers in zip(steps, map(np.flatnonzero, lost), strict=True):
+        points, outcome = model.points(after), race.outcome
         if isinstance(model, HurdleModel) and outcome.team is None:
-            forfeits = model.points(model.after_forfeit(step.before[losers], outcome.day))
-            count += int(np.sum(forfeits > model.points(step.after)[losers]))
-        else:
-            worst_first = losers[np.argsort(-outcome.group[losers], kind="stable")]
-            quits += [(step, i) for i in worst_first[: MOST_CHECKED if outcome.size > LARGE else None]]
-    forfeited = [(step.before, gave_up(step.race.outcome, i)) for step, i in quits]
-    for (step, i), points in zip(quits, _points_after(model, steps, forfeited), strict=True):
-        count += int(points[i] > model.points(step.after)[i])
+            forfeits = model.points(model.after_forfeit(before[losers], outcome.day))
+            count += int(np.sum(forfeits > points[losers]))
+            continue
+        worst_first = losers[np.argsort(-outcome.group[losers], kind="stable")]
+        for i in worst_first[: MOST_CHECKED if outcome.size > LARGE else None]:
+            count += int(_points(model, before, gave_up(outcome, i))[i] > points[i])
     return count
 
 
