@@ -79,7 +79,6 @@ class Table(tuple[Row, ...], Generic[Row]):
         return "\n".join([self.title, *text] if self.title else text)
 
     def _repr_html_(self) -> str:
-        """Return the table for a notebook."""
         head = "".join(f"<th>{escape(name)}</th>" for name in self._names())
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>" for row in self
@@ -138,7 +137,6 @@ def read(
 
 
 def _file(source: Any, number: int) -> Path | File:
-    """Return the path of a source, or a DataFrame as a file."""
     if isinstance(source, str | Path):
         return Path(source)
     if hasattr(source, "to_csv"):

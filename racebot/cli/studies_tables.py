@@ -28,30 +28,12 @@ from racebot.text.format import counted
 
 Reports = Sequence[tuple[str, Report]]
 """Evaluations with the files that they judge, empty if all races are judged together."""
-Rows = Mapping[str, Mapping[str, float]]
-"""Figures by name, by label of the model."""
 _table = partial(table, box=None, padding=(0, 1, 0, 0), title_style="bold", header_style="dim")
 MOST_COMPARED = 6
 """Most pairwise comparisons to print. `--json` always has all of them."""
 BAR, WITH_BARS = 24, 100
 """Columns of the longest bar, and of the narrowest terminal with bars."""
 MORE_IS_BETTER = {"pair_accuracy", "kendall", "accuracy", "mrr", "ap", "ndcg"}
-MAIN = {
-    "misordered": "Misordered",
-    "log_loss": "Log loss",
-    "calibration_error": "Calib. error",
-    "pair_accuracy": "Pairs right",
-    "sse": "SSE",
-}
-RANKS = {"kendall": "τ", "accuracy": "Accuracy", "mae": "MAE", "mrr": "MRR", "ap": "AP", "ndcg": "NDCG"}
-COMPLAINTS = {
-    "unfinished_gains": "DNF gains",
-    "last_gains": "Last gains",
-    "winner_losses": "Winner loses",
-    "unequal_ties": "Unequal",
-    "order_dependent": "Order",
-    "late_losses": "Late losses",
-}
 
 
 def evaluations(console: Console, reports: Reports, presets: Mapping[str, Preset], *, full: bool) -> None:
@@ -104,19 +86,26 @@ def _bars(report: Report) -> dict[str, str]:
 
 
 def _all_figures(console: Console, report: Report) -> None:
-    """Print all other figures. The best one in each column is marked."""
-    figures = {each.label: asdict(each.figures) for each in report.evaluations}
-    _figures(console, "All players, pairs", figures, MAIN)
-    _figures(console, "All players, ranks", figures, RANKS)
-    complaints = {each.label: asdict(each.complaints) for each in report.evaluations}
-    _figures(console, "Unfair-looking results (counts, best at 0)", complaints, COMPLAINTS)
-    views = {
-        each.label: {"known": each.known["all"].misordered}
-        | {name: view.misordered for name, view in each.views.items() if name != "all"}
-        for each in report.evaluations
-    }
-    headings = {name: name.capitalize() for name in views[report.best]}
-    _figures(console, "Misordered pairs by view", views, headings, digits=3)
+    """Print all figures by their names in JSON, five at a time. The best one in each column is marked."""
+    rows: dict[str, dict[str, float]] = {}
+    for each in report.evaluations:
+        views = {"known": each.known["all"], **each.views}
+        by_view = {f"misordered, {name}": view.misordered for name, view in views.items() if name != "all"}
+        rows[each.label] = asdict(each.figures) | asdict(each.complaints) | by_view
+    names = [name for name in rows[report.best] if name not in {"races", "entries", "pairs"}]
+    for first in range(0, len(names), 5):
+        shown = names[first : first + 5]
+        made = _table(None, "Model", *(">" + re.sub("_|(?<=,) ", "\n", name) for name in shown))
+        for label, row in rows.items():
+            cells = []
+            for name in shown:
+                known = [other[name] for other in rows.values() if not math.isnan(other[name])]
+                best = (max if name in MORE_IS_BETTER else min)(known, default=None)
+                text = _number(row[name])
+                marked = len(rows) > 1 and row[name] == best
+                cells.append(f"[bold green]{text}*[/bold green]" if marked else f"{text} ")
+            made.add_row(safe(label), *cells)
+        console.print(made, end="\n\n")
     if report.comparisons and len(report.evaluations) <= MOST_COMPARED:
         _comparisons(console, report.comparisons)
     console.print("docs/study.md explains each figure.")
@@ -171,7 +160,7 @@ def tuned(console: Console, result: Tuned) -> None:
             str(part.races),
             f"{part.start:.4f}",
             f"{part.tuned:.4f}",
-            _with_error(part.difference, part.standard_error),
+            _short(part.difference, part.standard_error),
             f"{part.start_misordered:.4f} → {part.tuned_misordered:.4f}",
             f"{part.start_log_loss:.4f} → {part.tuned_log_loss:.4f}",
         )
@@ -231,19 +220,6 @@ def _published(console: Console, report: Report, presets: Mapping[str, Preset]) 
     console.print("The published figures are for Super Metroid Map Rando, season 1.")
 
 
-def _figures(console: Console, title: str, rows: Rows, columns: Mapping[str, str], digits: int = 4) -> None:
-    made = _table(title, "Model", *(f">{heading}" for heading in columns.values()))
-    best = {name: _best(name, [row[name] for row in rows.values()]) for name in columns}
-    for label, row in rows.items():
-        cells = []
-        for name in columns:
-            text = _number(row[name], digits)
-            marked = len(rows) > 1 and row[name] == best[name]
-            cells.append(f"[bold green]{text}*[/bold green]" if marked else f"{text} ")
-        made.add_row(safe(label), *cells)
-    console.print(made, end="\n\n")
-
-
 def _comparisons(console: Console, comparisons: Sequence[ModelComparison]) -> None:
     made = _table("In pairs", "First", "Second", ">Betting", ">Split right", ">Misordered", ">Challenged")
     for each in comparisons:
@@ -258,11 +234,6 @@ def _comparisons(console: Console, comparisons: Sequence[ModelComparison]) -> No
     console.print(made, end="\n\n")
 
 
-def _best(name: str, values: list[float]) -> float | None:
-    known = (value for value in values if not math.isnan(value))
-    return (max if name in MORE_IS_BETTER else min)(known, default=None)
-
-
 def _number(value: float | None, digits: int = 4) -> str:
     if value is None or math.isnan(value):
         return "–"
@@ -271,14 +242,11 @@ def _number(value: float | None, digits: int = 4) -> str:
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.{digits}f}"
 
 
-def _with_error(value: float, error: float) -> str:
-    return f"{value:+.4f}" + ("" if math.isnan(error) else f" ± {error:.4f}")
-
-
 def _short(value: float, error: float) -> str:
     """Return a difference in few characters, so that 80 columns hold a table with names in one piece."""
     digits = 4 if abs(value) < 1 else 2
-    return re.sub(r"\b0\.", ".", f"{value:+.{digits}f} ± {error:.{digits}f}")
+    known = "" if math.isnan(error) else f" ± {error:.{digits}f}"
+    return re.sub(r"\b0\.", ".", f"{value:+.{digits}f}{known}")
 
 
 def evaluation_json(reports: Reports, presets: Mapping[str, Preset]) -> Any:

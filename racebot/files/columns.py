@@ -24,17 +24,8 @@ IN_GAME: Names = ATTEMPTS | {
 }
 RESULTS = ("place", "time", "score")
 FLAGS = ("dnf", "dq", "dns")
-PAIRS = [("winner", "loser"), ("white", "black"), ("home", "away"), ("gewinner", "verlierer")]
-PAIRS += [
-    (f"{player}{first}", f"{player}{second}")
-    for player in ("player", "joueur", "spieler", "jugador", "giocatore", "team")
-    for first, second in ((" 1", " 2"), ("1", "2"), (" a", " b"))
-]
-TOTAL = re.compile(
-    "(total|sum|average|avg|mean|best|worst|wins|podiums|starts|races|grid|laps|lap|gap|no|number|bib|car|age|"
-    "diff|behind|kart|points|pts|score|place|rank|pos|position|start|qualifying|fastest|category|class|gesamt|"
-    "summe)( .*)?"
-)
+PAIRS = [tuple(pair) for pair in KNOWN["pairs"]]
+TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?")
 """Columns that are no race and no player in a wide table."""
 _ORDINAL = re.compile(r"(?:place |pos |position |player ?|p)(\d{1,4})|(\d{1,4})(?:st|nd|rd|th)(?: place)?")
 

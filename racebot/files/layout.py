@@ -32,9 +32,9 @@ _RACE_NAME = re.compile(
     r"(?:r|rd|race|round|heat|stage|game|match|week|event|q|qualifier|gp|leg|lauf|rennen|manche|gara)? ?\d+"
 )
 _SCORES = [
-    form
+    form.replace("score", word)
     for word in ("score", "goals", "points", "legs", "frames", "sets", "maps", "runs")
-    for form in (f"{{}} {word}", f"{word} {{}}", f"{word}{{}}")
+    for form in ("{} score", "score {}", "score{}")
 ]
 _SCORE_OF = dict.fromkeys(("win", "won", "w", "1", "1.0"), "1-0") | dict.fromkeys(("0.5", "½"), ".5-.5")
 _SCORE_OF |= dict.fromkeys(("loss", "lost", "lose", "l", "0", "0.0"), "0-1")
@@ -153,8 +153,6 @@ def _padded(row: list[str], header: Header) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Recognizer:
-    """Recognizes the layout of the rows below a line that may have the names of columns."""
-
     path: Path
     header: Header
     below: Sequence[list[str]]
@@ -213,7 +211,6 @@ class _Recognizer:
         return len(set(names)) == len(names)
 
     def _names_race(self, at: int) -> bool:
-        """Return whether a column's name is surely that of a race."""
         return _RACE_NAME.fullmatch(self.header.plain[at]) is not None or cells.is_date(self.header.names[at])
 
     def _words(self) -> set[str]:
@@ -371,7 +368,6 @@ def _notes(header: Header, found: Lines) -> list[str]:
 
 
 def _refusal(path: Path, number: int, header: Header, options: ReadOptions) -> PayloadError:
-    """Return an error that names all that is missing."""
     wanted = dict(header.missing)
     if "player" not in header.at:
         wanted.setdefault("player", "player")

@@ -32,20 +32,12 @@ class Twice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """Options for reading files.
+    """Options for reading files. Those of commands have the same names, and their help.
 
     Attributes:
-        columns: the file's own names of columns, by ours. An empty name leaves a column out, and
-            `Season+Round` joins two.
-        layout: what a line is; by default, recognized.
+        columns: the file's own names of columns, by ours.
         words: what words in place of a result mean, in lower case.
         where: the texts of each column that a line needs to count.
-        sheet: the sheet of a workbook; by default the first with the columns.
-        twice: which of a player's results in one race counts; by default, two are refused.
-        exact_names: whether names that differ in case, spaces or accents are different people.
-        day_first: whether dates such as 9/8/2019 begin with the day, where no date of the file shows it.
-        lowest_wins: whether a lower score is better.
-        unrecorded: whether rooms of the site that nobody recorded count.
         by_time: whether times win over places, rather than places over times.
         teams: whether a table's column `team` makes teams although teammates have different results.
         category: slug for the races of an archive or table.

@@ -18,10 +18,7 @@ _FAR_BEHIND = 1.5
 
 @dataclass(slots=True)
 class Result:
-    """What one line says about an entrant.
-
-    `time` is in microseconds, and `behind` are laps and microseconds behind the first.
-    """
+    """What one line says about an entrant. `behind` are laps and microseconds behind the first."""
 
     number: int
     player: str | None

@@ -112,7 +112,7 @@ def read_attempts(
 
 
 def _files(path: Path) -> list[Path]:
-    """Return a file, or the files of a folder in the order of the numbers in their names."""
+    """Return a file, or those of a folder in the order of the numbers in their names."""
     if not path.is_dir():
         return [path]
 
@@ -148,7 +148,6 @@ def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) ->
 
 
 def _first_recognized(file: File, sheets: Iterator[Rows], options: ReadOptions) -> Grid:
-    """Return the first sheet that has the columns."""
     refused = PayloadError(f"{file.path}: empty")
     for number, rows in enumerate(sheets):
         try:

@@ -175,7 +175,6 @@ class TableReader:
             raise PayloadError(min(self._problems)[1] + (f" ({more} more {have})" if more else ""))
 
     def _add(self, number: int, line: Line) -> None:
-        """Add the entrant of a line to a race, unless the player did not start."""
         result = self._result(number, line)
         if result is None:
             return
@@ -199,7 +198,6 @@ class TableReader:
             self.factors[name, result.name] = sys.intern(factor)
 
     def _choose(self, results: list[Result], at: int, result: Result) -> None:
-        """Choose between two results of one player in one race."""
         before, unused, twice = results[at], self._table.unused, self._options.twice
         if before.facts() == result.facts():
             unused["given twice"] += 1
@@ -250,7 +248,6 @@ class TableReader:
         return result
 
     def _player(self, line: Line) -> tuple[str | None, str]:
-        """Return a player's id, None for nobody, and name."""
         player, name = line["player"], line.get("name", "")
         if self._find is not None:
             if not player:
@@ -291,7 +288,6 @@ class TableReader:
         raise BadCellError("time", "empty: write a time such as 1:02:03.4, or DNF")
 
     def _read_attempt(self, result: Result, line: Line, find: Find) -> None:
-        """Find the player of an attempt, and read its remarks."""
         if result.time == 0:
             raise BadCellError("time", "zero: write the time, or DNF")
         proof, comment = line.get("proof", ""), line.get("comment", "")

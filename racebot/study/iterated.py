@@ -14,7 +14,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from racebot.errors import ModelError
 from racebot.races.outcome import IntArray, Outcome
 from racebot.ratings.model import FloatArray
 from racebot.ratings.parameters import Parameters, as_json, parameter, unobserved_or_tie
@@ -23,14 +22,7 @@ from racebot.study.metrics import log_loss, misordered, observed_pairs
 
 
 class Match(NamedTuple):
-    """One race of a history.
-
-    Attributes:
-        players: shape [n]; index of each entrant.
-        outcome: the outcome for the n entrants.
-        factors: shape [n]; index of each entrant's factor (a faction, a character, a seed's setting), if
-            factors are rated.
-    """
+    """One race: the indices of the entrants, and of their factors (such as factions) if they count: [n]."""
 
     players: IntArray
     outcome: Outcome
@@ -38,7 +30,7 @@ class Match(NamedTuple):
 
 
 class FinalRatings(NamedTuple):
-    """Ratings at the end of a history: players, shape [players], and factors, shape [factors]."""
+    """Ratings at the end of a history: shapes [players] and [factors]."""
 
     players: FloatArray
     factors: FloatArray
@@ -77,41 +69,33 @@ class IteratedElo:
     unfinished: str = unobserved_or_tie()
 
     def fit(self, matches: Sequence[Match], players: int, factors: int = 0) -> FinalRatings:
-        """Return the ratings after all passes over a history, oldest first, of so many players and factors.
-
-        Raises:
-            ModelError: a match has factors although `factors` is 0.
-        """
-        if factors == 0 and any(match.factors is not None for match in matches):
-            raise ModelError(f"{self.key}: a match has factors, but the number of factors is 0")
+        """Return the ratings of so many players and factors after all passes over a history, oldest first."""
         history = [(match, list(self._pairs(match))) for match in matches]
-        rating, strength = [self.initial_rating] * players, [self.initial_factor] * factors
+        rating, strength = [self.initial_rating] * players, [self.initial_factor] * max(factors, 1)
         games = [0] * players
         for number in range(1, round(self.passes) + 1):
             pot = self.pot / number**self.decay
             factor_pot = pot if self.factor_pot == "squared" else 1.0
             for match, pairs in history:
                 entrants = match.players.tolist()
-                chosen = None if match.factors is None else match.factors.tolist()
+                chosen = [0] * len(entrants) if match.factors is None else match.factors.tolist()
                 for i, j, won, dropped in pairs:
                     a, b = entrants[i], entrants[j]
-                    weight = 0.0 if dropped or chosen is None else self.factor_weight
-                    lead = rating[a] - rating[b]
-                    if chosen is not None and weight:
-                        lead += weight * (strength[chosen[i]] - strength[chosen[j]])
+                    weight = 0.0 if dropped or match.factors is None else self.factor_weight
+                    lead = rating[a] - rating[b] + weight * (strength[chosen[i]] - strength[chosen[j]])
                     change = pot * (won - 1 / (1 + 10 ** (-lead / self.spread)))
                     known_a, known_b = games[a] >= self.minimum_games, games[b] >= self.minimum_games
                     if known_b or not known_a:
                         rating[a] += change
                     if known_a or not known_b:
                         rating[b] -= change
-                    if chosen is not None and weight and known_a and known_b:
+                    if known_a and known_b:
                         strength[chosen[i]] += weight * change * factor_pot
                         strength[chosen[j]] -= weight * change * factor_pot
                 if number == 1:
                     for player in entrants:
                         games[player] += 1
-        return FinalRatings(np.array(rating), np.array(strength))
+        return FinalRatings(np.array(rating), np.array(strength[:factors]))
 
     def _pairs(self, match: Match) -> Iterator[tuple[int, int, float, bool]]:
         """Yield pairs of entrants, the score of the first, and whether one of them dropped out."""
@@ -143,9 +127,8 @@ class Iterated:
     """The ratings after all passes, highest first.
 
     Attributes:
-        factors: ratings of all factors; empty if the races have none.
-        judged: number of later races used to judge the ratings.
-        misordered: share of misordered pairs in the judged races; None without pairs.
+        judged: number of later races that judge the ratings.
+        misordered: share of misordered pairs in these races; None without pairs.
         log_loss: mean log loss over their pairs, in nats; None without pairs.
     """
 
@@ -181,25 +164,25 @@ def iterate(
         matches.append(Match(race.players, race.outcome, complete))
     earlier, later = history.split(share)
     ratings = model.fit(matches[: len(earlier)], len(history.players), len(numbers))
-    wrong, loss = [], []
+    pairs = [np.empty((2, 0))]
     for match in matches[len(earlier) :]:
         strength = ratings.players[match.players]
         if match.factors is not None:
             strength = strength + model.factor_weight * ratings.factors[match.factors]
-        better, worse = observed_pairs(match.outcome)
-        wrong.append(misordered(strength[better], strength[worse]))
-        loss.append(log_loss(model.win_probability(strength[better], strength[worse])))
-    used = [np.empty(0, dtype=np.intp)]
-    used += [match.factors for match in matches[: len(earlier)] if match.factors is not None]
-    raced = np.bincount(np.concatenate(used), minlength=len(numbers))
+        pairs.append(strength[np.array(observed_pairs(match.outcome))])
+    better, worse = np.concatenate(pairs, axis=1)
+    raced = [0] * len(numbers)
+    for match in matches[: len(earlier)]:
+        for factor in () if match.factors is None else match.factors.tolist():
+            raced[factor] += 1
     return Iterated(
         parameters=as_json(model),
         races=len(earlier),
         players=_ranked(history.names, ratings.players, earlier.races_of_players().tolist()),
-        factors=_ranked(list(numbers), ratings.factors, raced.tolist()),
+        factors=_ranked(list(numbers), ratings.factors, raced),
         judged=len(later),
-        misordered=float(np.mean(np.concatenate(wrong))) if wrong else None,
-        log_loss=float(np.mean(np.concatenate(loss))) if loss else None,
+        misordered=float(np.mean(misordered(better, worse))) if better.size else None,
+        log_loss=float(np.mean(log_loss(model.win_probability(better, worse)))) if better.size else None,
     )
 
 

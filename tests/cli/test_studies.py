@@ -62,10 +62,11 @@ def test_evaluate_begins_with_the_verdict_and_prints_the_rest_on_request(season:
     assert text.splitlines()[0].startswith(("plackett-luce", "trueskill"))
     assert "of pairs in the wrong order" in " ".join(text.split())
     assert "±" in text
-    assert "DNF gains" not in text
+    assert "winner" not in text
     full = run("evaluate", season, *models, "--full")
-    for word in ("Misordered", "Log loss", "DNF gains", "Late losses", "In pairs", "*"):
+    for word in ("misordered", "kendall", "winner", "bin 5", "In pairs", "*"):
         assert word in full
+    assert max(map(len, full.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
 from racebot.study.iterated import FinalRatings, IteratedElo, Match
 
@@ -101,11 +100,6 @@ def test_equal_places_are_draws_only_if_asked_for() -> None:
     assert unobserved.players.tolist() == [1008.0, 992.0]
     drawn = IteratedElo(**ONE_PASS, unfinished="tie").fit([before, tied], players=2)
     assert drawn.players[0] == pytest.approx(1008 + 16 * (0.5 - chance(16.0)))
-
-
-def test_factors_that_are_not_rated_are_refused() -> None:
-    with pytest.raises(ModelError, match="iterated-elo: a match has factors"):
-        IteratedElo().fit([match([0, 1], Outcome.of([1, 2]), [0, 0])], players=2)
 
 
 def simulated(seed: int, races: int = 2500) -> tuple[list[Match], np.ndarray, np.ndarray]:
