@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from forks import PACE, fork
+from spoiler import Spoiler
 
 from racebot.ledger.store import Ledger
-from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import RACE_CACHE_SECONDS, serve
 from racebot.sandbox.site import CATEGORY, FakeSite
@@ -43,7 +43,7 @@ class Sandbox:
     site: FakeSite
     address: str
     database: Path
-    misbehaviour: Misbehaviour
+    misbehaviour: Spoiler
     info: InfoPolicy = InfoPolicy.WHEN_EMPTY
     extra: dict[str, str] = field(default_factory=dict)
     script: Path | None = None
@@ -182,7 +182,7 @@ def start(
 async def open_sandbox(folder: Path, *, seed: int = 7) -> AsyncIterator[Sandbox]:
     """Serve a sandbox, with an empty database beside it."""
     site = FakeSite(rng=random.Random(seed))
-    misbehaviour = Misbehaviour()
+    misbehaviour = Spoiler()
     async with serve(site, misbehaviour=misbehaviour, list_cache=0.0, race_cache=RACE_CACHE) as address:
         yield Sandbox(site, address, folder / "racebot.db", misbehaviour)
 

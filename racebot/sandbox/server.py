@@ -23,11 +23,10 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from racebot.sandbox import discord, render, scenario
 from racebot.sandbox.control import Control
-from racebot.sandbox.misbehaviour import Break, CutShort, FrameWriter, Misbehaviour, Outgoing
+from racebot.sandbox.misbehaviour import Break, Misbehaviour, Outgoing
 from racebot.sandbox.race_state import ordinal, timer
 from racebot.sandbox.room import FakeRoom, Frame
 from racebot.sandbox.session import BotSession
@@ -187,10 +186,10 @@ class SandboxServer:
             return
         await ws.accept()
         outgoing: asyncio.Queue[Outgoing] = asyncio.Queue()
-        writer = FrameWriter(self.misbehaviour)
+        write = self.misbehaviour.writer()
 
         def send(frame: Frame) -> None:
-            for item in writer.write(frame):
+            for item in write(frame):
                 outgoing.put_nowait(item)
 
         is_public = ws.url.path.startswith("/ws/race/")
@@ -280,20 +279,6 @@ def discord_page(site: FakeSite) -> str:
 HOST = "127.0.0.1"
 
 
-class _Socket(WebSocketsSansIOProtocol):
-    """uvicorn's protocol, which can also break the connection in the middle of a frame."""
-
-    async def send(self, message: Any) -> None:
-        text = message.get("text")
-        if isinstance(text, CutShort):
-            self.conn.send_text(text.encode())
-            data = b"".join(self.conn.data_to_send())
-            self.transport.write(data[: len(data) // 2])
-            self.transport.close()
-        elif not self.transport.is_closing():
-            await super().send(message)
-
-
 class _Server(uvicorn.Server):
     """A uvicorn server that does not handle signals."""
 
@@ -321,9 +306,10 @@ async def serve(
     """
     # Bind here, because uvicorn exits the program when it cannot bind.
     listener = socket.create_server((HOST, port))
+    misbehaviour = misbehaviour or Misbehaviour()
     config = uvicorn.Config(
-        SandboxServer(site, misbehaviour or Misbehaviour(), list_cache=list_cache, race_cache=race_cache),
-        ws=_Socket,
+        SandboxServer(site, misbehaviour, list_cache=list_cache, race_cache=race_cache),
+        ws=misbehaviour.protocol,
         lifespan="off",
         log_config=None,
         log_level="warning",

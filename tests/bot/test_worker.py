@@ -12,12 +12,12 @@ import pytest
 from builders import existing
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
+from spoiler import FrameFault
 from worker_support import PATIENCE, Sandbox, finish, said, settled, until
 
 from racebot.bot.worker import Worker
 from racebot.cli import MAY_PASS
 from racebot.live_file import LiveEntrant, LiveRoom, live_path, read_live
-from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import Settings

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 from builders import existing
 from forks import PACE
+from spoiler import FrameFault
 from worker_support import RACE_CACHE, Sandbox, finish, said, settled, spaced, until
 
 from racebot.bot.room.case import MAX_AGE
-from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.race_state import RacerStatus
 from racebot.sandbox.room import FakeRoom
 from racebot.settings.texts import DEFAULT_TEXTS

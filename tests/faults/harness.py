@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from spoiler import Spoiler
 from worker_support import PATIENCE, RACE_CACHE, Sandbox, WorkerProcess, reserved_port, until
 
 from racebot.ratings import registry
-from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.race_state import Bot, RaceStatus, User
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
@@ -105,7 +105,7 @@ class Run:
         secret = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=40))
         self.site.bot = self.site.bots[self.site.bot.client_id] = Bot("Racebot", "racebot", secret)
         self.site.bots["racebot"] = self.site.bot
-        self.misbehaviour = Misbehaviour()
+        self.misbehaviour = Spoiler()
         self.sandbox = Sandbox(self.site, "", folder / "racebot.db", self.misbehaviour)
         boards: list[dict[str, Any]] = []
         for board, model in MODELS.items():

@@ -10,7 +10,8 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from racebot.sandbox.misbehaviour import FrameFault
+from spoiler import FrameFault
+
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import TOKEN_SECONDS
 

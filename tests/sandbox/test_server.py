@@ -13,7 +13,7 @@ import pytest
 import websockets
 from worker_support import PATIENCE, until
 
-from racebot.sandbox.misbehaviour import FrameFault, Misbehaviour
+from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
 
@@ -184,60 +184,6 @@ async def test_only_the_sockets_of_one_race_are_dropped(
         rooms[1].say("Ann", "still here")
         await receive(two)
     await until(lambda: not served.misbehaviour.open_sockets)
-
-
-async def test_each_fault_spoils_a_frame_in_its_way(served: Served) -> None:
-    room = served.site.open_race()
-    spoil = served.misbehaviour.spoil_frames
-    async with served.join(room.slug) as ws:
-        await receive(ws, 2)
-
-        async def heard(fault: FrameFault, count: int) -> list[str | bytes]:
-            spoil(fault, kind="chat.message")
-            room.say("Ann", "one")
-            room.say("Ann", "two")
-            return [await asyncio.wait_for(ws.recv(), PATIENCE) for _ in range(count)]
-
-        def texts(frames: list[str | bytes]) -> list[str]:
-            return [json.loads(frame)["message"]["message"] for frame in frames]
-
-        for broken in (FrameFault.MALFORMED, FrameFault.TRUNCATED):
-            first, second = await heard(broken, 2)
-            with pytest.raises(ValueError, match=r"Expecting|delimiter|Unterminated"):
-                json.loads(first)
-            assert texts([second]) == ["two"]
-        first, _ = await heard(FrameFault.BINARY, 2)
-        assert isinstance(first, bytes)
-        first, _ = await heard(FrameFault.WRONG_SHAPE, 2)
-        assert json.loads(first) == {"type": "chat.message"}
-        assert texts(await heard(FrameFault.REPEATED, 3)) == ["one", "one", "two"]
-        assert texts(await heard(FrameFault.LATE, 2)) == ["two", "one"]
-        assert texts(await heard(FrameFault.OVERTAKEN, 2)) == ["two", "one"]
-        assert texts(await heard(FrameFault.LOST, 1)) == ["two"]
-        spoil(FrameFault.OVERTAKEN, kind="race.data")
-        room.enter("Ann")
-        room.enter("Bo")
-        heard_frames = await receive(ws, 6)
-        kinds = [frame["type"].removeprefix("race.") for frame in heard_frames]
-        assert kinds == ["chat.message", "renders", "chat.message", "data", "data", "renders"]
-        assert [len(f["race"]["entrants"]) for f in heard_frames if f["type"] == "race.data"] == [2, 1]
-
-
-@pytest.mark.parametrize(
-    ("fault", "code"), [(FrameFault.CUT, 1006), (FrameFault.CUT_SHORT, 1006), (FrameFault.NOT_UTF8, 1007)]
-)
-async def test_some_faults_end_the_connection(served: Served, fault: FrameFault, code: int) -> None:
-    room = served.site.open_race()
-    async with served.join(room.slug, await served.token()) as ws:
-        await receive(ws, 2)
-        served.misbehaviour.spoil_frames(fault)
-        await ws.send(json.dumps({"action": "message", "data": {"message": "hi", "guid": "a-1"}}))
-        with pytest.raises(websockets.ConnectionClosedError) as closed:
-            await receive(ws)
-    sent, received = closed.value.sent, closed.value.rcvd
-    assert code == 1006 if sent is None and received is None else sent is not None and sent.code == code
-    # The site accepted the message; only its echo is lost.
-    assert [message.text for message in room.chat] == ["hi"]
 
 
 async def test_rooms_can_be_gone_after_a_restart(served: Served) -> None:

@@ -5,9 +5,9 @@ import json
 import pytest
 from fuzz.mutation import Bytes, bent, written
 from fuzz.targets import FRAMES
+from spoiler import FrameFault
 from worker_support import Sandbox, finish, said, until
 
-from racebot.sandbox.misbehaviour import FrameFault
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import CLIENT_SECRET
 
