@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -217,21 +218,32 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
     """
     settings = common.load_settings(database=database)
     with Ledger.open_to_read(settings.database) as ledger:
-        given = orders.audit(ledger)
+        given = ledger.orders.all()
+        found = {key: ledger.players.get(key or "") for each in given for key in (each.subject, each.target)}
+    names = {key: player.shown for key, player in found.items() if player}
     if as_json:
-        common.print_json(given)
+        common.print_json([_audited(each, names) for each in given])
         return
     if not given:
         console.print("no orders")
         return
     made = table(None, "Given (UTC)", "Order", "Player or race", "Reason", "By")
     for each in given:
-        subject = _described(each.subject, each.name)
-        target = "" if each.target is None else f" → {_described(each.target, each.target_name)}"
-        words = map(safe, (subject + target, each.reason, each.author))
-        order = each.order if each.amount is None else f"{each.order} {gap(each.amount / 1e6)}"
+        about = (_described(key, names.get(key)) for key in (each.subject, each.target) if key is not None)
+        words = map(safe, (" → ".join(about), each.reason, each.author))
+        order = each.kind.value if each.amount is None else f"{each.kind.value} {gap(each.amount / 1e6)}"
         made.add_row(f"{each.given_at:%Y-%m-%d %H:%M}", order, *words)
     console.print(made)
+
+
+def _audited(order: Any, names: Mapping[str | None, str]) -> dict[str, Any]:
+    """Return an order as JSON. Players no longer in the ledger have no name; a penalty is in microseconds."""
+    own = {
+        "order": order.kind.value,
+        "name": names.get(order.subject),
+        "target_name": names.get(order.target),
+    }
+    return {key: value for key, value in asdict(order).items() if key not in {"kind", "by_player"}} | own
 
 
 def _unrecorded_result(settings: Settings, rules: RatingRules, name: str) -> RaceResult:

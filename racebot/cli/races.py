@@ -28,7 +28,7 @@ from racebot.errors import PayloadError, SettingsError, SiteError, reason
 from racebot.files.options import DEFAULT, ReadOptions
 from racebot.ledger.lock import utc_now
 from racebot.ledger.store import Ledger
-from racebot.queries.export_races import counted_results, csv_text, json_text
+from racebot.queries.export_races import counted_results, csv_text, json_text, left_out
 from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
@@ -136,11 +136,12 @@ def export_races(
     with open_ledger(database, only_reads=True) as (_, ledger):
         board = common.one_board(ledger.leaderboards.all(), name)
         results = list(counted_results(ledger, board, with_hidden=with_hidden))
+        missing = left_out(ledger, board)
     try:
         file.write_text(write(results), encoding="utf-8", newline="\n")
     except OSError as error:
         raise PayloadError(f"{file}: {error.strerror}") from None
-    common.tell(f"{file}: {counted(len(results), 'race')}")
+    common.tell(f"{file}: {counted(len(results), 'race')}" + (f"; left out: {missing}" if missing else ""))
 
 
 @app.command("rooms")

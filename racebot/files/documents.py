@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import reduce
 from typing import Annotated, Any
 from xml.etree import ElementTree
 
@@ -16,11 +19,19 @@ from racebot.errors import PayloadError
 from racebot.files.known import KNOWN
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import parse_race
+from racebot.text.csv_rows import without_apostrophe
 from racebot.text.format import counted
 from racebot.text.parse import parse_duration, parse_time, read_json
 
 MOST_VALUES = 2_000_000
 """Most commas in a JSON document."""
+EXPORTED = {"race": "race.name", "goal": "race.goal.name", "custom_goal": "race.goal.custom"}
+_OF_RACE = ("ended_at", "started_at", "recorded", "recordable", "leaderboard", "info", "opened_by_bot")
+EXPORTED |= {column: f"race.{column}" for column in _OF_RACE} | {"opened_by": "race.opened_by.name"}
+EXPORTED |= {"player": "user.id", "name": "user.name", "discriminator": "user.discriminator"}
+EXPORTED |= {"status": "status.value", "finish_time": "finish_time", "place": "place", "team": "team.slug"}
+EXPORTED |= {"team_name": "team.name", "penalty": "penalty", "penalty_reason": "penalty_reason"}
+"""The columns of the table that racebot exports, and where its JSON says the same."""
 Record = Mapping[str, Any]
 UNFINISHED_PLACE = 9999
 Text = Annotated[str, Field(min_length=1)]
@@ -110,6 +121,38 @@ def read_document(
     return _records(document)
 
 
+def read_exported(text: str, left_out: Counter[str]) -> list[RaceResult] | None:
+    """Read the table that racebot exports, which says the same as its JSON; None if a text is another one.
+
+    Raises:
+        ValueError: a race cannot be read.
+    """
+    if not text.startswith(",".join(EXPORTED)):
+        return None
+    rows = []
+    for line in csv.DictReader(io.StringIO(text, newline="")):
+        row = {column: without_apostrophe(line[column] or "") for column in EXPORTED}
+        typed: dict[str, Any] = {
+            column: row[column] == "true" for column in ("custom_goal", "recorded", "recordable")
+        }
+        rows.append(row | typed | {"place": row["place"] and int(row["place"])})
+    return list(_results(documents_of(rows), left_out))
+
+
+def documents_of(rows: Iterable[Record]) -> list[dict[str, Any]]:
+    """Return races as the site writes them, given rows of `EXPORTED`. A fact that is unknown is left out."""
+    races: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        entrant: dict[str, Any] = {"race": {"status": {"value": "finished"}, "entrants": []}}
+        for column, path in EXPORTED.items():
+            if row[column] not in {None, ""}:
+                *above, key = path.split(".")
+                reduce(lambda found, name: found.setdefault(name, {}), above, entrant)[key] = row[column]
+        race = entrant.pop("race")
+        races.setdefault(race.get("name"), race)["entrants"].append(entrant)
+    return list(races.values())
+
+
 def read_xml(text: str) -> tuple[str, list[Record]]:
     """Read the drivers of an XML log of rFactor 2.
 
@@ -170,23 +213,13 @@ def _results(races: list[Any], left_out: Counter[str]) -> Iterator[RaceResult]:
         )
     for given, race in zip(races, map(parse_race, races), strict=True):
         if race.result is not None:
-            yield _as_exported(given, race.result)
+            counts_on = given.get("leaderboard")  # of a file that racebot exported, as are penalties
+            for each, own in zip(given["entrants"], race.result.entrants, strict=False):
+                if penalty := each.get("penalty"):
+                    own.penalty, own.penalty_reason = parse_duration(penalty), str(each.get("penalty_reason"))
+            yield replace(race.result, leaderboard=counts_on if isinstance(counts_on, str) else None)
         else:
             left_out["cancelled" if race.status == "cancelled" else "not finished yet"] += 1
-
-
-def _as_exported(given: Record, result: RaceResult) -> RaceResult:
-    """Add what only files of racebot say: on which leaderboard a race counts, and penalties."""
-    counts_on, entrants = given.get("leaderboard"), list(result.entrants)
-    for index, each in enumerate(given["entrants"] if len(given["entrants"]) == len(entrants) else ()):
-        if penalty := each.get("penalty"):
-            try:
-                entrants[index] = replace(entrants[index], penalty=parse_duration(penalty))
-            except ValueError as error:
-                raise PayloadError(f"race {result.name}: penalty: {error}") from None
-            entrants[index].penalty_reason = str(each.get("penalty_reason") or "")
-    leaderboard = counts_on if isinstance(counts_on, str) else None
-    return replace(result, entrants=tuple(entrants), leaderboard=leaderboard)
 
 
 def _records(document: Any) -> tuple[str, list[Record]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 
 from racebot.errors import PayloadError
 from racebot.files.columns import ATTEMPTS, IN_GAME
-from racebot.files.documents import read_document, read_xml
+from racebot.files.documents import Record, read_document, read_exported, read_xml
 from racebot.files.layout import Grid, recognized
 from racebot.files.options import DEFAULT, ReadOptions
 from racebot.files.rows import LARGEST_DOCUMENT, File, Rows
@@ -127,17 +128,20 @@ def _files(path: Path) -> list[Path]:
 
 def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) -> list[RaceResult] | Grid:
     """Return the races of an archive or of the site's JSON, or else a table of entrants."""
-    if file.kind not in {"json", "xml"}:
-        return _first_recognized(file, file.tables(options.sheet), options)
-    file.require_at_most(LARGEST_DOCUMENT)
-    text, _ = file.text()
+    found: list[RaceResult] | tuple[str, list[Record]] | None = None
+    if file.kind in {"json", "xml"}:
+        file.require_at_most(LARGEST_DOCUMENT)
     try:
-        goal = options.goal or file.path.stem
-        found = (
-            read_xml(text) if file.kind == "xml" else read_document(text, options.category, goal, left_out)
-        )
-    except PayloadError as error:
+        if file.kind == "text":
+            found = read_exported(file.text()[0], left_out)
+        elif file.kind == "xml":
+            found = read_xml(file.text()[0])
+        elif file.kind == "json":
+            found = read_document(file.text()[0], options.category, options.goal or file.path.stem, left_out)
+    except (ValueError, csv.Error, PayloadError) as error:
         raise PayloadError(f"{file.path}: {error}") from None
+    if found is None:
+        return _first_recognized(file, file.tables(options.sheet), options)
     if isinstance(found, list):
         return found
     program, records = found

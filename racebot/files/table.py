@@ -20,8 +20,7 @@ from racebot.files.columns import FLAGS, RESULTS
 from racebot.files.layout import Grid, Line
 from racebot.files.options import ReadOptions, Twice
 from racebot.files.ranking import Ranking, Result
-from racebot.races.result import HIDDEN_NAME, MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
-from racebot.text.csv_rows import without_apostrophe
+from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
 from racebot.text.format import counted
 from racebot.text.parse import fold_name
 
@@ -124,8 +123,6 @@ class TableReader:
         """Results with a status that is not known."""
         self._says_done = False
         """Whether the column of statuses has a word for finishing."""
-        # A file of racebot lacks the ids of hidden players and deleted accounts.
-        self._ours = {"player", "name"} <= table.columns.keys() and table.columns.get("time") == "finish_time"
         self._words = cells.WORDS | dict(options.words)
         letters = table.columns.get("status", "").lower() == "positiontext"
         self._statuses = self._words | (cells.LETTERS if letters else {})
@@ -134,7 +131,7 @@ class TableReader:
     @property
     def places(self) -> Counter[str]:
         """Return the number of `races` with places, and of those `without a first`."""
-        return Counter() if self._ours else self._ranking.places
+        return self._ranking.places
 
     def read(self) -> tuple[RaceResult, ...]:
         """Read all lines, and return the races in the order of their first lines.
@@ -253,9 +250,6 @@ class TableReader:
             if not player:
                 raise BadCellError("player", "empty: fill it in")
             return player, player
-        if self._ours:
-            player, name = without_apostrophe(player), without_apostrophe(name)
-            return (sys.intern(player), sys.intern(name or player)) if player else (None, name or HIDDEN_NAME)
         if not player or ("name" not in line and player.lower() in NOBODY):
             self._table.unused["without a name, ranked but not rated"] += 1
             return None, NO_NAME
@@ -343,7 +337,7 @@ class TableReader:
     def _take_out_clubs(self) -> None:
         """Take out teams that are clubs or employers: teammates have results of their own."""
         title = self._table.columns.get("team")
-        if title is None or "team" in self._options.columns or self._ours or self._options.teams:
+        if title is None or "team" in self._options.columns or self._options.teams:
             return
         equal: Counter[bool] = Counter()
         for race in self._races.values():

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from racebot.files.documents import EXPORTED, documents_of
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import HIDDEN_NAME, Entrant, RaceResult
 from racebot.text.csv_rows import csv_chunks
 from racebot.text.format import exact_time, iso_duration
-
-CSV_COLUMNS = ("race", "ended_at", "player", "name", "finish_time", "place", "team")
 
 
 def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = False) -> Iterator[RaceResult]:
@@ -50,53 +50,37 @@ def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = F
         yield replace(result, entrants=entrants, info=info, opened_by=opener, leaderboard=board.name)
 
 
+def left_out(ledger: Ledger, board: Leaderboard) -> str:
+    """Say which stored results are not in the files, and why; empty if all are."""
+    found = Counter(f"race(s) {stored.note}" for stored in ledger.races.of(board) if stored.note)
+    for event in ledger.events.all():
+        if event.closed_at and (event.category, event.leaderboard) == (board.category, board.name):
+            notes = (each.note for each in ledger.events.attempts(event) if each.note)
+            found.update(f"result(s) of {event.title}: {note}" for note in notes)
+    return ", ".join(f"{count} {what}" for what, count in found.items())
+
+
 def json_text(results: Iterable[RaceResult]) -> str:
     """Return a JSON list of races in the site's format, with one race per line."""
-    return "[\n" + ",\n".join(json.dumps(_document(each), ensure_ascii=False) for each in results) + "\n]\n"
+    documents = documents_of(row for each in results for row in _rows(each))
+    return "[\n" + ",\n".join(json.dumps(each, ensure_ascii=False) for each in documents) + "\n]\n"
 
 
 def csv_text(results: Iterable[RaceResult]) -> str:
-    """Return a table with one row per entrant. `player` is an id, empty for deleted accounts."""
-    return "".join(csv_chunks(CSV_COLUMNS, _rows(results)))
+    """Return the same as a table with one row per entrant. `player` is an id, empty for deleted accounts."""
+    rows = (row for each in results for row in _rows(each))
+    return "".join(csv_chunks([*EXPORTED], ([row[column] for column in EXPORTED] for row in rows)))
 
 
-def _rows(results: Iterable[RaceResult]) -> Iterator[tuple[Any, ...]]:
-    for result in results:
-        race, ended_at = result.name.partition("/")[2] or result.name, exact_time(result.ended_at)
-        for each in result.entrants:
-            time = "" if each.finish_time is None or not each.finished else iso_duration(each.finish_time)
-            place = (each.place or "") if each.finished and not time else ""
-            outcome = place if each.finished else each.status.value.upper()
-            yield race, ended_at, each.user_id or "", each.name, time, outcome, each.team or ""
-
-
-def _document(result: RaceResult) -> dict[str, Any]:
-    """Return a race as the site writes it. A fact that is unknown is left out."""
-    document: dict[str, Any] = {
-        "name": result.name,
-        "status": {"value": "finished"},
-        "goal": {"name": result.goal, "custom": result.custom_goal},
-        "info": result.info,
-        "opened_by_bot": result.opened_by_bot,
-        "started_at": result.started_at and exact_time(result.started_at),
-        "ended_at": exact_time(result.ended_at),
-        "recordable": result.recordable,
-        "recorded": result.recorded,
-        "leaderboard": result.leaderboard,
-        "entrants": [
-            {
-                "user": each.user_id
-                and {"id": each.user_id, "name": each.name, "discriminator": each.discriminator},
-                "status": {"value": each.status.value},
-                "finish_time": None if each.finish_time is None else iso_duration(each.finish_time),
-                "place": each.place,
-                "team": each.team and {"slug": each.team, "name": each.team_name or ""},
-                "penalty": each.penalty and iso_duration(each.penalty),
-                "penalty_reason": each.penalty_reason,
-            }
-            for each in result.entrants
-        ],
-    }
-    if result.opened_by is not None:
-        document["opened_by"] = {"name": result.opened_by} if result.opened_by else None
-    return document
+def _rows(result: RaceResult) -> Iterator[dict[str, Any]]:
+    """Yield the values of the columns of `EXPORTED` for each entrant."""
+    times = {"ended_at": exact_time(result.ended_at)}
+    if result.started_at is not None:
+        times["started_at"] = exact_time(result.started_at)
+    for each in result.entrants:
+        own = {column: getattr(each, column, getattr(result, column, None)) for column in EXPORTED}
+        names = {"race": result.name, "player": each.user_id, "name": each.user_id and each.name}
+        names["discriminator"] = each.user_id and each.discriminator
+        durations = {"finish_time": each.finish_time, "penalty": each.penalty}
+        iso = {key: None if length is None else iso_duration(length) for key, length in durations.items()}
+        yield own | times | names | iso | {"status": each.status.value}

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from racebot.errors import OrderError
 from racebot.ledger.orders import Order, OrderKind
@@ -23,37 +21,6 @@ DELETED = "the account was deleted on the site"
 """The reason of an automatic order."""
 LONGEST_REASON = 500
 """Most characters in an order's reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class AuditEntry:
-    """One order in the audit list. `name` and `target_name` are None for players no longer in the ledger.
-
-    `amount` is a penalty in microseconds.
-    """
-
-    given_at: datetime
-    order: str
-    subject: str
-    name: str | None
-    target: str | None
-    target_name: str | None
-    reason: str
-    author: str = ""
-    amount: int | None = None
-
-
-def audit(ledger: Ledger) -> list[AuditEntry]:
-    """Return all orders ever given, oldest first."""
-
-    def of(subject: str | None) -> tuple[Any, str | None]:
-        found = subject and ledger.players.get(subject)
-        return subject, found.shown if found else None
-
-    return [
-        AuditEntry(o.given_at, o.kind.value, *of(o.subject), *of(o.target), o.reason, o.author, o.amount)
-        for o in ledger.orders.all()
-    ]
 
 
 def forget(settler: Settler, player: Player, reason: str, now: datetime) -> None:

@@ -149,7 +149,7 @@ def test_an_order_that_cannot_be_undone_needs_a_confirmation_and_backs_up(
     assert racebot(*words, "--yes").code == 0
     (copy,) = tmp_path.glob("backups/*.db")
     with Ledger.open_to_read(copy) as before:
-        assert orders.audit(before) == []
+        assert before.orders.all() == []
 
 
 @pytest.mark.parametrize("stage", ["joined", "finished"])

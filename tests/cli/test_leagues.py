@@ -167,9 +167,11 @@ async def test_scores_come_first_with_what_each_racer_needs_and_the_rules(league
     assert "1 race rated" in rest
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-async def test_what_leaves_comes_back_with_equal_ratings_scores_and_seeds(league: League, seed: int) -> None:
-    """A league with an event, a skip and an annulled result, of random fields."""
+@pytest.mark.parametrize(("seed", "file"), [(1, "league.json"), (2, "league.csv"), (3, "league.csv")])
+async def test_what_leaves_comes_back_with_equal_ratings_scores_and_seeds(
+    league: League, seed: int, file: str
+) -> None:
+    """A league with an event, a skip, an annulled result and two penalties, of random fields."""
     rng = random.Random(seed)
     people = ["Ann", "Bo", "Cy", "Dee", "Eve", "Finn"]
     rooms = [
@@ -185,20 +187,28 @@ async def test_what_leaves_comes_back_with_equal_ratings_scores_and_seeds(league
         ("event", "add", "Async", rooms[0].name, rooms[1].name),
         ("annul", "Async", out, "--reason", "no video"),
         ("event", "close", "Async", "--early"),
+        ("penalty", "Async", rooms[0].entrants[1].user.id, "+20:00", "--reason", "=warped"),
+        ("penalty", rooms[3].name, rooms[3].entrants[0].user.id, "1:30", "--reason", "late"),
         ("skip", rooms[2].name, "--reason", "wrong seed"),
-        ("export-races", "SGL 2026", "league.json"),
+        ("export-races", "SGL 2026", file),
     ):
         done = await league.run(*words)
         assert done.code == 0, done.err
+    assert ("1 race(s) skipped" in done.out, "Async: no video" in done.out) == (True, True)
     asked = (("leaderboard", "--json"), ("seeds", "SGL 2026", "--json"))
     before = [json.loads((await league.run(*words)).out) for words in asked]
     # One of the fixture, two by themselves, and the event of two; one is skipped.
-    assert "4 races" in (await league.run("evaluate", "league.json", "--model", "thurstone-hurdle")).err
+    assert "4 races" in (await league.run("evaluate", file, "--model", "thurstone-hurdle")).err
     elsewhere = ("--database", "other.db")
-    imported = await league.run("import", "league.json", *elsewhere)
+    imported = await league.run("import", file, *elsewhere)
     assert (imported.code, "4 new races" in imported.out) == (0, True), imported.err
     (board,), seeds = [json.loads((await league.run(*words, *elsewhere)).out) for words in asked]
     assert board["players"] == before[0][0]["players"]
     for each in (*seeds["seeds"], *before[1]["seeds"]):
         del each["twitch"]  # of the site, not of the results
     assert seeds == before[1]
+    again = await league.run("export-races", "SGL 2026", f"again-{file}", *elsewhere)
+    assert (again.code, Path(f"again-{file}").read_text()) == (0, Path(file).read_text())
+    await league.run("penalty", rooms[3].name, rooms[3].entrants[0].user.id, "0", *elsewhere)
+    audit = json.loads((await league.run("audit", "--json", *elsewhere)).out)
+    assert sorted(each["amount"] for each in audit) == [0, 90_000_000, 1_200_000_000]

@@ -95,7 +95,7 @@ def test_a_league_of_custom_goals_is_imported_with_the_same_ratings_and_without_
     file.write_text(text_of(counted_results(ledger, board, with_hidden=True)), newline="")
     assert "Zed" not in file.read_text()
     copy, states = imported(file, settler, "SGL 1")
-    assert copy.name == ("League" if ending == "json" else "SGL 1")
+    assert copy.name == "League"
     assert states == states_of(ledger, board)
 
 

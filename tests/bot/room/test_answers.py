@@ -307,7 +307,7 @@ def test_a_moderator_adds_the_room_to_an_event(talk: Talk, who: dict[str, bool])
     assert talk.follower.waiting() == []
     (source,) = talk.ledger.events.sources(event.name)
     assert (source.name, source.result, source.added_by) == (NAME, RESULT, "id-ann")
-    assert [(e.order, e.target, e.author) for e in orders.audit(talk.ledger)][1:] == [
+    assert [(e.kind, e.target, e.author) for e in talk.ledger.orders.all()][1:] == [
         ("event add", NAME, "id-ann")
     ]
     talk.follower.show_final(result("r", "bo ann", recorded=False))
