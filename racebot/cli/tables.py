@@ -169,14 +169,15 @@ def print_player(console: Console, report: PlayerReport) -> None:
     console.print(f"[bold]{safe(report.name)}[/bold] ({safe(report.id)})")
     if not report.leaderboards:
         console.print("none of this player's races has been rated yet")
-    for board in report.leaderboards:
+    for on_board in report.leaderboards:
+        board = on_board.standing
         place = f"place {board.place} of {board.listed}" if board.place else "not listed"
         console.print(
             f"\n{safe(board.leaderboard)}: [bold]{board.points}[/bold] points, {place}, "
             f"{counted(board.races, 'race')}, {board.finishes} finished, {board.wins} won"
         )
         made = table(None, "Race", "Ended", ">Place", ">Points", ">Change")
-        for race in board.history:
+        for race in on_board.history:
             made.add_row(
                 safe(race.race.rpartition("/")[2]),
                 _day(race.ended_at),

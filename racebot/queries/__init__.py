@@ -6,10 +6,13 @@ Chat, the command line, pages and the API show the records that these functions 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
+Record = TypeVar("Record")
+Beside = Annotated[Record, Field(json_schema_extra={"beside": True})]
+"""A record whose fields stand beside those of the record that holds it, in JSON and its description."""
 ShownId = Annotated[str | None, Field(description="null for a hidden player")]
 OptionalId = Annotated[str | None, Field(description="null for a deleted account or a hidden player")]
 Place = Annotated[

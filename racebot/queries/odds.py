@@ -12,7 +12,7 @@ from pydantic import Field
 
 from racebot.ledger.rows import Leaderboard, states_of
 from racebot.ledger.store import Ledger
-from racebot.queries import FinishByRating, FinishChance, IsNew, WinChance
+from racebot.queries import Beside, FinishByRating, FinishChance, IsNew, WinChance
 from racebot.races.change import Change, State
 from racebot.ratings import registry
 from racebot.ratings.forecast import (
@@ -25,7 +25,6 @@ from racebot.ratings.forecast import (
 )
 from racebot.ratings.model import PredictsFinish
 from racebot.standings.rater import current_states
-from racebot.text.format import with_fields
 
 STARTS = 100
 """Most starts of a player that tell how often they finish."""
@@ -43,9 +42,10 @@ class EntrantForecast:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayerOdds(EntrantForecast):
+class PlayerOdds:
     """A forecast for one player."""
 
+    forecast: Beside[EntrantForecast]
     id: str
     name: Annotated[str | None, Field(description="null for an unknown player")]
     new: IsNew
@@ -117,7 +117,7 @@ def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[Pla
     states, known = current_states(ledger, board, shown), map(ledger.players.get, shown)
     found = forecasts(board, [state for state, _ in states], finishing_habits(ledger, board, shown))
     return [
-        with_fields(PlayerOdds, forecast, id=player, name=each and each.shown, new=not raced)
+        PlayerOdds(forecast, player, each.shown if each else None, not raced)
         for player, each, forecast, (_, raced) in zip(players, known, found, states, strict=True)
     ]
 

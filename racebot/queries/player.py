@@ -14,7 +14,7 @@ from pydantic import Field
 
 from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_of, states_of
 from racebot.ledger.store import Ledger
-from racebot.queries import FinishTime, Listed, Place, ShownId
+from racebot.queries import Beside, FinishTime, Listed, Place, ShownId
 from racebot.queries.history import PlayedRace, last_year, played_races
 from racebot.queries.leaderboard import PlacedPlayer, place_among, shared_facts
 from racebot.queries.race import reasons_of
@@ -23,7 +23,6 @@ from racebot.queries.records import Record, upsets
 from racebot.queries.standings import Listing
 from racebot.ratings import registry
 from racebot.standings.rater import current_states
-from racebot.text.format import with_fields
 
 _TOGETHER = (
     "FROM changes AS mine INDEXED BY changes_by_player"
@@ -43,9 +42,10 @@ class PlayerStanding(PlacedPlayer):
 
 
 @dataclass(frozen=True, slots=True)
-class StandingWithHistory(PlayerStanding):
+class StandingWithHistory:
     """A player's standing on one leaderboard with their last rated races, newest first."""
 
+    standing: Beside[PlayerStanding]
     history: Sequence[PlayedRace]
 
 
@@ -221,7 +221,7 @@ def player_report(
         )
         if standing is not None:
             history = played_races(ledger, board.key, player.id, limit)
-            found.append(with_fields(StandingWithHistory, standing, history=history))
+            found.append(StandingWithHistory(standing, history))
     return PlayerReport(player.id, player.shown, found)
 
 

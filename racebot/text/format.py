@@ -5,12 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-T = TypeVar("T")
+from functools import cache
+from typing import Any
 
 
 def signed(change: int) -> str:
@@ -86,17 +82,23 @@ def to_json(value: Any) -> str:
 
 
 def _jsonable(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    # `fields` refuses what is no dataclass.
-    return {name: getattr(value, name) for name in field_names(type(value))}
+    return value.isoformat() if isinstance(value, datetime) else as_record(value)
+
+
+def as_record(value: Any) -> dict[str, Any]:
+    """Return a dataclass's fields by name. The fields of one of type `Beside` stand beside the others."""
+    kind: type = type(value)
+    found: dict[str, Any] = {}
+    for name, is_beside in _layout(kind):
+        found.update(as_record(getattr(value, name)) if is_beside else {name: getattr(value, name)})
+    return found
+
+
+@cache
+def _layout(kind: type) -> list[tuple[str, bool]]:
+    return [(field.name, str(field.type).startswith("Beside[")) for field in fields(kind)]
 
 
 def field_names(kind: type) -> tuple[str, ...]:
     """Return the names of a dataclass's fields."""
     return tuple(field.name for field in fields(kind))
-
-
-def with_fields(kind: type[T], record: DataclassInstance, **more: Any) -> T:
-    """Return a dataclass with the fields of another one and more fields, by name."""
-    return kind(**{name: getattr(record, name) for name in field_names(type(record))}, **more)

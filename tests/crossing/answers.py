@@ -136,7 +136,7 @@ def answers(
     for player in people:
         known = existing(ledger.players.get(player))
         standings = player_report(ledger, player, partial(listing_of, settings), limit=99).leaderboards
-        yield "player", player, facts([each for each in standings if each.leaderboard == name])
+        yield "player", player, facts([each for each in standings if each.standing.leaderboard == name])
         for command in ASKED:
             asker = NamedPlayer(player, known.name)
             yield (

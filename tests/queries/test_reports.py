@@ -194,7 +194,8 @@ def test_a_table_shows_the_players_up_to_its_limit(ledger: Ledger, board: Leader
 def test_a_player_has_a_standing_and_a_history(ledger: Ledger, board: Leaderboard) -> None:
     report = player_report(ledger, "ANN", everybody)
     assert (report.id, report.name) == ("id-ann", "Ann")
-    (on,) = report.leaderboards
+    (found,) = report.leaderboards
+    on = found.standing
     assert (on.leaderboard, on.place, on.listed, on.points) == (GOAL, 2, 5, 1190)
     last = PlayedRace(
         race="orb/c",
@@ -211,7 +212,7 @@ def test_a_player_has_a_standing_and_a_history(ledger: Ledger, board: Leaderboar
         finish_time=3600.0,
     )
     first = replace(last, race="orb/a", sequence=1, ended_at=NOON, races_before=0)
-    assert on.history == [last, replace(first, before=1000, after=1100, change=100)]
+    assert found.history == [last, replace(first, before=1000, after=1100, change=100)]
     assert len(player_report(ledger, "ann", everybody, limit=1).leaderboards[0].history) == 1
     text = shown(tables.print_player, report)
     assert "Any Orb: 1190 points, place 2 of 5, 2 races, 2 finished, 2 won" in text
@@ -228,7 +229,7 @@ def test_a_damaged_result_is_no_dnf(ledger: Ledger, board: Leaderboard, entry: s
 
 def test_a_player_who_is_not_listed_has_points_but_no_place(ledger: Ledger, board: Leaderboard) -> None:
     report = player_report(ledger, "Cy", lambda _: Listing(minimum_finishes=2))
-    (on,) = report.leaderboards
+    on = report.leaderboards[0].standing
     assert (on.place, on.listed, on.points) == (None, 2, 1200)
     assert "1200 points, not listed" in shown(tables.print_player, report)
 
@@ -242,7 +243,7 @@ def test_a_players_place_is_the_one_on_the_leaderboard(ledger: Ledger, finishes:
     places = {entry.id: entry.place for entry in report.players}
     assert len(set(places.values())) < len(places) or finishes == 2 or days
     for standing in ledger.standings.all(board):
-        (on,) = player_report(ledger, standing.player, lambda _: listing).leaderboards
+        on = player_report(ledger, standing.player, lambda _: listing).leaderboards[0].standing
         assert (on.place, on.listed) == (places.get(standing.player), len(places))
 
 
@@ -423,7 +424,7 @@ def test_a_forecast_counts_how_often_a_player_finishes(ledger: Ledger) -> None:
     model = registry.create(on.model, on.parameters)
     (standing,) = (each for each in ledger.standings.all(on) if each.player == "id-ann")
     alone = finish_chances(model, np.array([standing.state]))
-    assert ann.finish_by_rating == pytest.approx(float(alone[0]))
+    assert ann.forecast.finish_by_rating == pytest.approx(float(alone[0]))
     changes = [
         change
         for name in ledger.ratings.races(on)
@@ -432,6 +433,6 @@ def test_a_forecast_counts_how_often_a_player_finishes(ledger: Ledger) -> None:
     ]
     before = finish_chances(model, np.array([change.before for change in changes]))
     expected = with_habits(alone, np.array([finishing_habit(before, np.ones(30, dtype=np.bool_))]))
-    assert ann.finish_chance == pytest.approx(float(expected[0]))
+    assert ann.forecast.finish_chance == pytest.approx(float(expected[0]))
     assert float(expected[0]) > float(alone[0])
-    assert new.finish_chance == pytest.approx(new.finish_by_rating)
+    assert new.forecast.finish_chance == pytest.approx(new.forecast.finish_by_rating)

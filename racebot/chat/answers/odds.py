@@ -41,15 +41,15 @@ def odds_phrases(context: Context, race: Race, most: int = NAMED) -> list[str]:
     visible = [each for each in found if each.id not in hidden]
     if len(visible) < 2:
         return []
-    visible.sort(key=lambda each: (-each.win_chance, names[each.id]))
+    visible.sort(key=lambda each: (-each.forecast.win_chance, names[each.id]))
     named = len(visible) if len(visible) == most + 1 else most
     phrases = []
     for each in visible[:named]:
         ranked = each.new or context.is_ranked(context.ledger.standings.get(context.board, each.id))
-        values = {"name": names[each.id], "chance": percent(each.win_chance, texts)}
+        values = {"name": names[each.id], "chance": percent(each.forecast.win_chance, texts)}
         phrases.append(texts.odds_player.format(**values, ranked=Count(ranked), new=Count(each.new)))
     if others := visible[named:]:
-        chance = percent(sum(each.win_chance for each in others), texts)
+        chance = percent(sum(each.forecast.win_chance for each in others), texts)
         phrases.append(texts.odds_rest.format(count=len(others), chance=chance))
     return list(map(unbroken, phrases))
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
@@ -12,16 +12,15 @@ import orjson
 
 from racebot import addresses
 from racebot.addresses import MOST, BadQueryError, Route, whole_number
-from racebot.live_file import LiveRoom
+from racebot.queries import Record
 from racebot.queries.activity import CategoryActivity, category_activity
-from racebot.queries.history import PlayedRace
 from racebot.queries.odds import finishing_habits, forecasts, odds
-from racebot.queries.player import Meeting, PlayerStanding, compared, meetings
+from racebot.queries.player import PlayerStanding, compared, meetings
 from racebot.queries.race import EventReport, event_reports
-from racebot.queries.races import RaceRow, latest_races, rating_changes
+from racebot.queries.races import latest_races, rating_changes
 from racebot.queries.scores import LeagueTable, document
 from racebot.queries.seeds import Seed, SeedList
-from racebot.text.format import with_fields
+from racebot.text.format import as_record
 from racebot.web.api import csv_files, types
 from racebot.web.html.leaderboard import seeds_of
 from racebot.web.site.ledger_view import JSON, Board, Content, Document, LedgerView, PageRequest
@@ -60,9 +59,8 @@ def leaderboard(request: PageRequest, board: Board) -> types.LeaderboardPart:
     report = view.report(board)
     part = _part(request, len(report.players))
     players = report.players[part.offset : part.offset + part.per_page]
-    facts = {"id": board.address.stem, "address": page_of(view, board.address.page()), **asdict(part)}
-    found = with_fields(types.LeaderboardPart, report, final_since=board.final_since, **facts)
-    return replace(found, players=players)
+    address = page_of(view, board.address.page())
+    return types.LeaderboardPart(report, part, board.address.stem, address, board.final_since, players)
 
 
 def scores(request: PageRequest, board: Board) -> LeagueTable | None:
@@ -75,9 +73,7 @@ def races_of(request: PageRequest, board: Board) -> types.RacesPart:
     view = request.view
     part = _part(request, view.totals(board).races)
     rows = latest_races(view.ledger, board.key, part.per_page, part.offset)
-    return with_fields(
-        types.RacesPart, part, board=board.address.stem, races=_with_addresses(view, types.ListedRace, rows)
-    )
+    return types.RacesPart(part, board.address.stem, [_addressed(view, row, row.race) for row in rows])
 
 
 def changes(request: PageRequest, board: Board) -> types.Changes:
@@ -97,12 +93,9 @@ def player_on_board(request: PageRequest, board: Board, player: str) -> types.Pl
     if record is None:
         return None
     history = [race for race in record.history if race.sequence < before]
-    return with_fields(
-        types.PlayerOnBoard,
-        _on_board(view, board, record.standing),
-        history=_with_addresses(view, types.PlayerRace, history[-limit:]),  # [-0:] is all of it
-        opponents=record.rivals(last=limit or None),
-    )
+    shown = [_addressed(view, race, race.race) for race in history[-limit:]]  # [-0:] is all of it
+    standing, rivals = _on_board(view, board, record.standing), record.rivals(last=limit or None)
+    return types.PlayerOnBoard(standing, shown, rivals)
 
 
 def player_on_boards(request: PageRequest, player: str) -> types.PlayerAnswer | None:
@@ -110,7 +103,7 @@ def player_on_boards(request: PageRequest, player: str) -> types.PlayerAnswer | 
     on_boards = [_on_board(view, board, standing) for board, standing in view.standings(player)]
     if not on_boards:
         return None
-    name = on_boards[0].name
+    name = on_boards[0].standing.name
     profile, picture = view.ledger.profiles.get(player), view.face(player, name).picture
     page, avatar = page_of(view, addresses.PLAYER.path(player=player)), picture and page_of(view, picture)
     user = f"{view.publication.site}/user/{quote(player)}"
@@ -119,13 +112,9 @@ def player_on_boards(request: PageRequest, player: str) -> types.PlayerAnswer | 
 
 def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> types.StandingOnBoard:
     habits = finishing_habits(view.ledger, board.stored, [standing.id])
-    return with_fields(
-        types.StandingOnBoard,
-        standing,
-        board=board.address.stem,
-        page=page_of(view, board.address.player(standing.id)),
-        finish_chance=forecasts(board.stored, [standing.state], habits)[0].finish_chance,
-    )
+    chance = forecasts(board.stored, [standing.state], habits)[0].finish_chance
+    page = page_of(view, board.address.player(standing.id))
+    return types.StandingOnBoard(standing, board.address.stem, page, chance)
 
 
 def odds_of(request: PageRequest, board: Board) -> types.OddsAnswer:
@@ -148,9 +137,9 @@ def head_to_head(request: PageRequest, board: Board) -> types.HeadToHead | None:
     if one is None or other is None:
         return None
     found = compared(view.ledger, board.stored, a, b)
-    both = {"a": _on_board(view, board, one), "b": _on_board(view, board, other)}
-    together = _with_addresses(view, types.SharedRace, meetings(view.ledger, board.stored, a, b))
-    return with_fields(types.HeadToHead, found, meetings=together, board=board.address.stem, **both)
+    both = _on_board(view, board, one), _on_board(view, board, other)
+    shared = [_addressed(view, each, each.race) for each in meetings(view.ledger, board.stored, a, b)]
+    return types.HeadToHead(found, shared, board.address.stem, *both)
 
 
 def find_players(request: PageRequest) -> types.FoundPlayers:
@@ -171,15 +160,14 @@ def rated_race(request: PageRequest, race: str) -> types.RaceAnswer | None:
     if report is None:
         return None
     on_boards = [
-        with_fields(types.RatedOnBoard, part, board=board.address.stem)
+        types.RatedOnBoard(part, board.address.stem)
         for board, part in zip(view.boards_of(report), report.leaderboards, strict=True)
     ]
-    return replace(with_fields(types.RaceAnswer, report, **_addresses_of(view, race)), leaderboards=on_boards)
+    return types.RaceAnswer(_addressed(view, report, race), on_boards)
 
 
 def all_events(request: PageRequest) -> types.EventsAnswer:
-    found = [(each.event, _facts_of(request.view, each)) for each in event_reports(request.view.ledger)]
-    return types.EventsAnswer([with_fields(types.EventSummary, event, **facts) for event, facts in found])
+    return types.EventsAnswer([_summary(request.view, each) for each in event_reports(request.view.ledger)])
 
 
 def one_event(request: PageRequest, event: str) -> types.EventAnswer | None:
@@ -194,14 +182,14 @@ def one_event(request: PageRequest, event: str) -> types.EventAnswer | None:
             )
             for each in report.results
         ]
-        more = {"sources": [source.name for source in report.sources], "results": results}
-        return with_fields(types.EventAnswer, report.event, **_facts_of(request.view, report), **more)
+        sources = [source.name for source in report.sources]
+        return types.EventAnswer(_summary(request.view, report), sources, results)
     return None
 
 
-def _facts_of(view: LedgerView, report: EventReport) -> dict[str, Any]:
+def _summary(view: LedgerView, report: EventReport) -> types.EventSummary:
     page = page_of(view, addresses.EVENT.path(event=report.event.name))
-    return {"finished": report.finished, "page": page}
+    return types.EventSummary(report.event, report.finished, page)
 
 
 def _event_csv(request: PageRequest, event: str) -> Document | None:
@@ -212,18 +200,12 @@ def _event_csv(request: PageRequest, event: str) -> Document | None:
 def live_rooms(request: PageRequest) -> types.LiveAnswer:
     view = request.view
     live = view.live_rooms()
-    return types.LiveAnswer(live.seen_at, live.late, _with_addresses(view, types.OpenRoom, live.rooms))
+    return types.LiveAnswer(live, [_addressed(view, room, room.race) for room in live.rooms])
 
 
-def _with_addresses(
-    view: LedgerView, kind: type[types.Addressed], races: Iterable[RaceRow | PlayedRace | Meeting | LiveRoom]
-) -> list[types.Addressed]:
-    return [with_fields(kind, race, **_addresses_of(view, race.race)) for race in races]
-
-
-def _addresses_of(view: LedgerView, race: str) -> dict[str, str]:
+def _addressed(view: LedgerView, record: Record, race: str) -> types.Addressed[Record]:
     page = page_of(view, addresses.RACE.path(race=race))
-    return {"room": addresses.room_address(view.publication.site, race), "page": page}
+    return types.Addressed(record, addresses.room_address(view.publication.site, race), page)
 
 
 def page_of(view: LedgerView, path: str) -> str:
@@ -250,7 +232,8 @@ class Endpoint:
         found = self.answer(request, **fields)
         if found is None or isinstance(self.kind, str):
             return found  # type: ignore[no-any-return]
-        return Document(orjson.dumps(found), JSON)
+        option = orjson.OPT_PASSTHROUGH_DATACLASS
+        return Document(orjson.dumps(found, as_record, option), JSON)
 
 
 ENDPOINTS: Mapping[Route, Endpoint] = {

@@ -91,6 +91,7 @@ def _paths_and_schemas(*, served: bool) -> Schema:
         ref_template="#/components/schemas/{model}",
     )
     for schema in definitions["$defs"].values():
+        _flatten(schema, definitions["$defs"])
         if "description" in schema:
             schema["description"] = schema["description"].partition("\n\n")[0]
     problem = schemas[types.ProblemDetails, "serialization"]
@@ -105,6 +106,22 @@ def _paths_and_schemas(*, served: bool) -> Schema:
         if served or not route.served_only:
             paths[_path(route, served)] = _operation(route, summary, answer, problem, served)
     return {"paths": paths, "components": {"schemas": definitions["$defs"]}}
+
+
+def _flatten(schema: Schema, definitions: Mapping[str, Schema]) -> None:
+    """Put the fields of records that stand beside others in JSON beside them."""
+    properties, required = dict[str, Any](), dict.fromkeys(schema.get("required", ()))
+    for name, value in schema.get("properties", {}).items():
+        if value.pop("beside", False):
+            inner = definitions[value["$ref"].rpartition("/")[2]]
+            _flatten(inner, definitions)
+            properties |= inner["properties"]
+            del required[name]
+            required |= dict.fromkeys(inner["required"])
+        else:
+            properties[name] = value
+    if properties:
+        schema |= {"properties": properties, "required": list(required)}
 
 
 def _operation(route: Route, summary: str, answer: Schema, problem: Schema, served: bool) -> Schema:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, TypeVar
+from typing import Annotated, Generic
 
 from pydantic import Field
 
 from racebot.live_file import LiveRoom
-from racebot.queries import FinishChance, FinishTime, Listed, OptionalId, Penalty
+from racebot.queries import Beside, FinishChance, FinishTime, Listed, OptionalId, Penalty, Record
 from racebot.queries.history import PlayedRace
-from racebot.queries.leaderboard import LeaderboardReport
+from racebot.queries.leaderboard import LeaderboardReport, ListedPlayer
 from racebot.queries.odds import PlayerOdds
 from racebot.queries.player import Comparison, Meeting, PlayerStanding, Rival
 from racebot.queries.race import RaceOnBoard, RaceReport
@@ -71,36 +71,34 @@ class LeaderboardsAnswer:
     leaderboards: Sequence[BoardSummary]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderboardPart(LeaderboardReport):
+@dataclass(frozen=True, slots=True)
+class LeaderboardPart:
     """A leaderboard with one page of its listed players."""
 
+    report: Beside[LeaderboardReport]
+    part: Beside[ListPage]
     id: BoardId
     address: Annotated[str, Field(description="Address of the leaderboard's page, like every `page`")]
     final_since: FinalSince
-    page: PartNumber
-    per_page: int
-    pages: int
-    total: int
+    players: Sequence[ListedPlayer]
 
 
 @dataclass(frozen=True, slots=True)
-class ListedRace(RaceRow):
-    """A rated race in a list, with its addresses."""
+class Addressed(Generic[Record]):
+    """A race with its addresses. A room has its page once the race is recorded."""
 
+    of: Beside[Record]
     room: Room
     page: Page
 
 
-Addressed = TypeVar("Addressed", "ListedRace", "PlayerRace", "SharedRace", "OpenRoom")
-
-
 @dataclass(frozen=True, slots=True)
-class RacesPart(ListPage):
+class RacesPart:
     """One page of a leaderboard's races, newest first."""
 
+    part: Beside[ListPage]
     board: BoardId
-    races: Sequence[ListedRace]
+    races: Sequence[Addressed[RaceRow]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,28 +112,22 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class StandingOnBoard(PlayerStanding):
+class StandingOnBoard:
     """A player's standing on one leaderboard."""
 
+    standing: Beside[PlayerStanding]
     board: BoardId
     page: Page
     finish_chance: FinishChance
 
 
 @dataclass(frozen=True, slots=True)
-class PlayerRace(PlayedRace):
-    """One rated race of a player, with its addresses."""
-
-    room: Room
-    page: Page
-
-
-@dataclass(frozen=True, slots=True)
-class PlayerOnBoard(StandingOnBoard):
+class PlayerOnBoard:
     """A player's standing on one leaderboard, with the races, oldest first, and the opponents."""
 
+    standing: Beside[StandingOnBoard]
     history: Annotated[
-        Sequence[PlayerRace],
+        Sequence[Addressed[PlayedRace]],
         Field(description="All, or the last `limit`. For more, set `before` to the first `sequence`"),
     ]
     opponents: Annotated[
@@ -169,25 +161,26 @@ class FoundPlayers:
 
 
 @dataclass(frozen=True, slots=True)
-class RatedOnBoard(RaceOnBoard):
+class RatedOnBoard:
     """The rating changes of a race on one leaderboard. `note` says why, if no rating changed."""
 
+    part: Beside[RaceOnBoard]
     board: BoardId
 
 
 @dataclass(frozen=True, slots=True)
-class RaceAnswer(RaceReport):
+class RaceAnswer:
     """A race with its result and its rating changes on every leaderboard that it counts on."""
 
-    room: Room
-    page: Page
+    race: Beside[Addressed[RaceReport]]
     leaderboards: Sequence[RatedOnBoard]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventSummary(Event):
+@dataclass(frozen=True, slots=True)
+class EventSummary:
     """An event, which counts several rooms and files as one race."""
 
+    event: Beside[Event]
     finished: int
     page: Page
 
@@ -215,10 +208,11 @@ class EventResult:
     note: Annotated[str | None, Field(description="Why it does not count; null if it does")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventAnswer(EventSummary):
+@dataclass(frozen=True, slots=True)
+class EventAnswer:
     """An event with its sources, and its results unless they are sealed."""
 
+    summary: Beside[EventSummary]
     sources: Annotated[Sequence[str], Field(description="Rooms and files, in the order they were added")]
     results: Annotated[Sequence[EventResult], Field(description="Those that count first; none while sealed")]
 
@@ -232,36 +226,24 @@ class OddsAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedRace(Meeting):
-    """A race that two players both entered, with its addresses."""
-
-    room: Room
-    page: Page
-
-
-@dataclass(frozen=True, slots=True)
-class HeadToHead(Comparison):
+class HeadToHead:
     """Two players against each other: their record, all their races, and the chance next time."""
 
-    meetings: Annotated[Sequence[SharedRace], Field(description="Newest first; `other_` marks values of `b`")]
+    comparison: Beside[Comparison]
+    meetings: Annotated[
+        Sequence[Addressed[Meeting]], Field(description="Newest first; `other_` marks values of `b`")
+    ]
     board: BoardId
     a: StandingOnBoard
     b: StandingOnBoard
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenRoom(LiveRoom):
-    """A race room that is open, in progress, or finished and not recorded yet, with its addresses."""
-
-    room: Room
-    page: Annotated[str, Field(description="Address of the page that the race has once it is recorded")]
-
-
 @dataclass(frozen=True, slots=True)
-class LiveAnswer(LiveRooms):
+class LiveAnswer:
     """Listed rooms that are open, in progress, or finished and not recorded yet. The newest comes first."""
 
-    rooms: Sequence[OpenRoom]
+    live: Beside[LiveRooms]
+    rooms: Sequence[Addressed[LiveRoom]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ def _rows(request: PageRequest, board: Board, standings: Sequence[PlayerStanding
         own = histories[standing.id]
         versus = {each: _versus(races[standing.id], races[each]) for each in ids if each != standing.id}
         rows.append(SheetRow(standing, chance, fastest(own), form.get(standing.id, ()), _fact(own), versus))
-    return sorted(rows, key=lambda row: -row.odds.win_chance)
+    return sorted(rows, key=lambda row: -row.odds.forecast.win_chance)
 
 
 def _versus(mine: Mapping[int, PlayedRace], theirs: Mapping[int, PlayedRace]) -> Versus:
