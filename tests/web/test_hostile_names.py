@@ -102,6 +102,7 @@ def documents(view: LedgerView, route: Route, *, served: bool) -> Iterator[tuple
         "file": "style.css",
         "other": PLAYERS[3],
         "race": "orb/a",
+        "category": "orb",
         "event": "orb/event-e",
         "stage": "open",
     }

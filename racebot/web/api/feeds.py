@@ -107,7 +107,6 @@ def player_feed(request: PageRequest, board: Board, player: str) -> Content:
 
 
 def _passed(request: PageRequest, board: Board, standing: PlayerStanding) -> list[News]:
-    """Return who passed a listed player in the last races."""
     view, points, found = request.view, standing.points, []
     if standing.place is None:
         return []
@@ -128,7 +127,6 @@ def _passed(request: PageRequest, board: Board, standing: PlayerStanding) -> lis
 
 
 def _final_news(request: PageRequest, board: Board) -> list[News]:
-    """Return the news of a season that ended, with its podium."""
     if board.final_since is None:
         return []
     view = request.view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from operator import attrgetter, sub
 from typing import Any, NamedTuple
@@ -62,50 +62,29 @@ _SORT_KEYS: dict[str, Callable[[Standing], Any]] = {
 class Choice:
     """The search, filters, sort order and past date that a reader chose; `active` in days, 0 for any."""
 
-    q: str
+    given: Mapping[str, str]
     sort: str
     down: bool
-    minimum: int = 0
-    active: int = 0
-    at: date | None = None
+    minimum: int
+    active: int
+    at: date | None
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Choice:
         """Parse a query string; an invalid one is a `BadQueryError`."""
-        given = {name: value for name, value in query.items() if value}
+        given = {name: value[:100] for name, value in query.items() if value and name != "page"}
         sort, order = given.get("sort", "place"), given.get("order")
         if sort not in _SORTABLE:
             raise BadQueryError(f"sort: must be one of {', '.join(_SORTABLE)}")
         if order not in {None, "up", "down"}:
             raise BadQueryError("order: must be up or down")
-        return cls(
-            q=query.get("q", "")[:100],
-            sort=sort,
-            down=order == "down" if order else sort not in _SORTED_UP,
-            minimum=whole_number(given, "min", 0, least=0, most=9999),
-            active=whole_number(given, "active", 0, least=0, most=9999),
-            at=day_in(given, "at"),
-        )
+        down = order == "down" if order else sort not in _SORTED_UP
+        least, active = (whole_number(given, name, 0, least=0, most=9999) for name in ("min", "active"))
+        return cls(given, sort, down, least, active, day_in(given, "at"))
 
-    def query(self, page: int = 1) -> str:
-        usual = self.down == (self.sort not in _SORTED_UP)
-        pairs = {
-            "q": self.q,
-            "min": self.minimum,
-            "active": self.active,
-            "at": self.at,
-            "sort": "" if self.sort == "place" and usual else self.sort,
-            "order": "" if usual else "down" if self.down else "up",
-            "page": page if page > 1 else "",
-        }
-        text = urlencode({name: value for name, value in pairs.items() if value})
-        return f"?{text}" if text else ""
-
-    def sorted_by(self, column: str) -> Choice:
-        """Return the choice after a click on a column heading."""
-        return replace(
-            self, sort=column, down=not self.down if column == self.sort else column not in _SORTED_UP
-        )
+    @property
+    def q(self) -> str:
+        return self.given.get("q", "")
 
     @property
     def narrowed(self) -> bool:
@@ -113,11 +92,23 @@ class Choice:
 
     @property
     def default(self) -> bool:
-        return self == Choice("", "place", down=False)
+        return self.sort == "place" and not (self.down or self.narrowed or self.at)
 
     @property
     def moment(self) -> datetime | None:
         return None if self.at is None else datetime.combine(self.at + timedelta(days=1), time(), UTC)
+
+    def query(self, page: int = 1) -> str:
+        return _query({**self.given, "page": page} if page > 1 else self.given)
+
+    def sorted_by(self, column: str) -> str:
+        """Return the query after a click on a column heading."""
+        down = not self.down if column == self.sort else column not in _SORTED_UP
+        return _query({**self.given, "sort": column, "order": "down" if down else "up"})
+
+
+def _query(values: Mapping[str, object]) -> str:
+    return f"?{urlencode(values)}" if values else ""
 
 
 class PageLink(NamedTuple):
@@ -189,7 +180,7 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
         waiting=waiting(view.ledger, board) if number == 1 and choice.at is None else [],
         choice=choice,
         columns=COLUMNS,
-        sort_by=lambda column: first + choice.sorted_by(column).query(),
+        sort_by=lambda column: first + choice.sorted_by(column),
         players=shown,
         unranked=report.players.unranked(UNRANKED) if number == 1 and choice.default else [],
         form=last_results(view.ledger, board.key, ids, RESULTS, report.races if choice.at else None),
@@ -353,7 +344,6 @@ def activity(request: PageRequest, category: str) -> Content:
 
 
 def _leader(view: LedgerView, board: Board) -> NamedPlayer | None:
-    """Return a leaderboard's first player."""
     if (league := view.ordering_league(board)) is not None:
         return next((NamedPlayer(each.id, each.name) for each in league.standings), None)
     best = queries.top_players(view.ledger, board.stored, board.listing, 1)

@@ -219,7 +219,6 @@ def _wanted(request: PageRequest, board: str | None) -> bool:
 
 
 def _current_in(request: PageRequest, category: str) -> str | None:
-    """Return the current race of a category, None without one."""
     view = request.view
     rooms = [room for room in view.live_rooms().rooms if room.category == category]
     found: list[tuple[str | None, LiveRoom | RaceRow]] = [

@@ -201,7 +201,6 @@ def compare_link(request: PageRequest, board: Board, player: str, other: str) ->
 
 
 def _person(request: PageRequest, board: Board, record: PlayerRecord) -> dict[str, Any]:
-    """Return what all pages of a player on a leaderboard show."""
     address, standing = board.address, record.standing
     own = address.player(standing.id)
     all_races = request.served or standing.races > LAST_RACES

@@ -285,9 +285,9 @@ def badge(request: PageRequest, board: Board, player: str) -> Content:
     standing = request.view.standing(board, player)
     if standing is None:
         return None
-    name = shown_name(standing.name, LONGEST_NAME)
+    label = shown_name(player_name(request, standing), LONGEST_NAME)
     points = f"{integer(standing.points)}{'?' if standing.provisional else ''}"
-    return Document(fonts.badge(name, points, ACCENT), SVG)
+    return Document(fonts.badge(label, points, ACCENT), SVG)
 
 
 def latest_badge(request: PageRequest, player: str) -> Content:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
 from importlib.util import find_spec
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
@@ -88,15 +88,6 @@ def shortened(text: str, style: Style, limit: float) -> str:
     return text[:end].rstrip() + "…"
 
 
-def missing(text: str) -> int:
-    """Return the number of characters in a text that no font has. Joined characters, as in emoji, are one."""
-    joined = "\N{ZERO WIDTH JOINER}"
-    return sum(
-        not _joins(char) and not char.isspace() and before != joined and _font_of(char) is None
-        for before, char in pairwise(f" {text}")
-    )
-
-
 def drawable(text: str) -> str:
     """Return a text without the characters that no font has."""
     return "".join(part for part, _ in _parts(text))
@@ -119,7 +110,6 @@ def _features(text: str) -> list[str] | None:
 
 
 def _parts(text: str) -> list[tuple[str, str]]:
-    """Return the parts of a text, each with the path of its font."""
     drawn: list[tuple[str, str]] = []
     letter, marks = None, 0  # a letter that no font has is left out with its marks
     for char in text:
@@ -205,8 +195,7 @@ _EQUALLY_WIDE = re.compile(r"\d(?=.)")
 def badge(label: str, value: str, color: str) -> bytes:
     """Draw a badge as SVG, its texts stretched to their width in our fonts, which a viewer may lack."""
     texts = label, _EQUALLY_WIDE.sub("0", value)
-    room = [width(each, _BADGE_TEXT) + 1.25 * _BADGE_TEXT.size * missing(each) for each in texts]
-    label_width, value_width = (round(width) or 8 for width in room)
+    label_width, value_width = (round(width(each, _BADGE_TEXT)) or 8 for each in texts)
     left, right = label_width + 14, value_width + 14
     spoken, whole = f"{isolated(label)}: {value}", left + right
     facts = {"label": label, "value": value, "label_width": label_width, "value_width": value_width}

@@ -123,7 +123,6 @@ class LiveReader:
 
 
 def _without(room: LiveRoom, hidden: Set[str]) -> LiveRoom:
-    """Return a room without hidden players."""
     boards = []
     for board in room.leaderboards:
         rated = board.outcome.entrants if board.outcome else ()
