@@ -143,18 +143,12 @@ def tricks(key: str) -> list[str]:
     return cells
 
 
-def large_field(key: str) -> str:
-    """Return what the first and the last of many newcomers gain if all of them finish."""
-    world = World(create(key), seed=4)
-    players = np.arange(LARGEST)
-    world.result(players, LARGEST)
-    points = world.points(players)
-    return f"{points[0] - 1000:+d}, {points[-1] - 1000:+d}"
-
-
 def figures(key: str) -> list[str]:
-    """Return a model's row of the table."""
-    return [f"`{key}`", *closed_world(key), *tricks(key), large_field(key)]
+    """Return a model's row of the table, with what the first and last of many newcomers who finish gain."""
+    many = World(create(key), seed=4)
+    many.result(np.arange(LARGEST), LARGEST)
+    first, *_, last = (many.points(np.arange(LARGEST)) - 1000).tolist()
+    return [f"`{key}`", *closed_world(key), *tricks(key), f"{first:+d}, {last:+d}"]
 
 
 def main() -> None:

@@ -203,17 +203,17 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
         next_race = ledger.ratings.count(board)
         results = [world.result(next_race + number) for number in range(SETTLED)]
         waiting = iter(results)
-        yield ("settling a race of 20, commit included", timed(lambda: _settle(work, next(waiting)), SETTLED))
+
+        def settle() -> None:
+            case = work.load((result := next(waiting)).name, watched=True)
+            work.carry_out(case, case.row, [Settle(result)])
+
+        yield "settling a race of 20, commit included", timed(settle, SETTLED)
         coming = world.result(next_race + SETTLED)
         yield "working out what a finished race will change", timed(lambda: settler.preview(coming), SETTLED)
         yield from _chat(settler, board, coming, world)
         yield "leaderboard, whole, as data", timed(lambda: leaderboard_report(ledger, board, LISTING), 3)
         yield "race, explained", timed(lambda: race_report(ledger, results[-1].name), 20)
-
-
-def _settle(work: LedgerWork, result: RaceResult) -> None:
-    case = work.load(result.name, watched=True)
-    work.carry_out(case, case.row, [Settle(result)])
 
 
 def _chat(
@@ -234,18 +234,17 @@ def _chat(
     busy, other = (settler.ledger.standings.get(board, player) for player in world.names[:2])
     assert busy is not None and other is not None
     asker = NamedPlayer(busy.player, busy.name)
-    lines = [
+
+    def answer(command: ParsedCommand) -> str:
+        return answers.draft(command, room, asker, moderator=False)()
+
+    for line, command, argument in (
         ("!rating", Command.RATING, ""),
         ("!rating of an unknown name", Command.RATING, "nobody at all"),
         ("!why", Command.WHY, ""),
         ("!vs NAME, between two who met often", Command.VERSUS, other.name),
-    ]
-
-    def answer(command: Command, argument: str) -> str:
-        return answers.draft(ParsedCommand(command, argument), room, asker, moderator=False)()
-
-    for line, command, argument in lines:
-        yield f"answering {line}", timed(partial(answer, command, argument), 100)
+    ):
+        yield f"answering {line}", timed(partial(answer, ParsedCommand(command, argument)), 100)
 
 
 def commands(database: Path, site: str) -> Iterator[tuple[str, str]]:
@@ -329,19 +328,15 @@ async def request(database: Path, paths: Sequence[str], publication: Publication
 
 def exports(database: Path, public: Path, races: int) -> None:
     """Print the time of a first export, of one without a change, and of one with one more race."""
-    exported("first export", database, public)
-    exported("nothing changed", database, public)
-    rng, skill = random.Random(races), people(PLAYERS, random.Random(1))
-    rate(database, iter([race(races, rng.sample(list(skill), 9), skill, rng)]))
-    exported("after one race", database, public)
-
-
-def exported(name: str, database: Path, folder: Path) -> None:
-    start, used = time.perf_counter(), sum(os.times()[:4])
-    with Ledger.open_to_read(database) as ledger:
-        done = export(ledger, Publication(), folder)
-    seconds, processor = time.perf_counter() - start, sum(os.times()[:4]) - used
-    print(f"{name}: {seconds:.2f} s, CPU of all processes {processor:.2f} s, {done}")
+    for name in ("first export", "nothing changed", "after one race"):
+        if name == "after one race":
+            rng, skill = random.Random(races), people(PLAYERS, random.Random(1))
+            rate(database, [race(races, rng.sample(list(skill), 9), skill, rng)])
+        start, used = time.perf_counter(), sum(os.times()[:4])
+        with Ledger.open_to_read(database) as ledger:
+            done = export(ledger, Publication(), public)
+        seconds, processor = time.perf_counter() - start, sum(os.times()[:4]) - used
+        print(f"{name}: {seconds:.2f} s, CPU of all processes {processor:.2f} s, {done}")
 
 
 def pages(what: str, database: Path, public: Path) -> None:

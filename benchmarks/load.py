@@ -40,10 +40,8 @@ from racebot.sandbox.server import serve
 from racebot.sandbox.site import FakeSite
 
 CERTIFICATE, TRUSTED = "certificate.pem", "trusted.pem"
-ENTRANTS, QUIET = 20, 10.0
-"""Entrants of a room, and the seconds that a result must stand."""
-GIVEN_UP = 120.0
-"""Seconds after which an expected event counts as missing."""
+ENTRANTS, QUIET, GIVEN_UP = 20, 10.0, 120.0
+"""Entrants of a room, the seconds that a result must stand, and those until an expected event is missing."""
 
 
 class Stage:
@@ -79,11 +77,12 @@ class Stage:
     async def joined(self) -> int:
         return self._misbehaviour.open_sockets
 
-    async def finish(self, window: float) -> list[float]:
-        """Finish all races. Return seconds from each last finish to the bot's message, less the quiet."""
-        return await asyncio.gather(*(self._finish(room, window) for room in self._rooms))
+    async def each(self, act: str, window: float) -> list[float]:
+        """Let all races `finish` or `record`. Return the seconds that the bot took after each."""
+        return await asyncio.gather(*(getattr(self, act)(room, window) for room in self._rooms))
 
-    async def _finish(self, room: FakeRoom, window: float) -> float:
+    async def finish(self, room: FakeRoom, window: float) -> float:
+        """Finish a race. Return seconds from the last finish to the bot's message, less the quiet."""
         moments = sorted(self._rng.uniform(0, window) for _ in room.entrants)
         begin = time.monotonic()
         heard = _heard(room, lambda frame: bool(frame.get("message", {}).get("bot")))
@@ -93,11 +92,8 @@ class Stage:
         finished = time.monotonic()
         return await heard - finished - QUIET
 
-    async def record(self, window: float) -> list[float]:
-        """Record all races. Return seconds from each record to the final message on its page."""
-        return await asyncio.gather(*(self._record(room, window) for room in self._rooms))
-
-    async def _record(self, room: FakeRoom, window: float) -> float:
+    async def record(self, room: FakeRoom, window: float) -> float:
+        """Record a race. Return seconds from the record to the final message on its page."""
         await asyncio.sleep(self._rng.uniform(0, window))
         heard = _heard(room, lambda frame: bool(frame.get("race", {}).get("info_bot")))
         room.record()
@@ -199,9 +195,9 @@ def _measure(given: argparse.Namespace, folder: Path, pipe: Connection) -> None:
         time.sleep(5)
         worker.tell("settled down")
         if given.what == "finish":
-            delays = order("finish", 10.0)
+            delays = order("each", "finish", 10.0)
             worker.tell("finished and announced", f"finish to chat {_spread(delays)}")
-            delays = order("record", 10.0)
+            delays = order("each", "record", 10.0)
             worker.tell("recorded and settled", f"record to page {_spread(delays)}")
         else:
             time.sleep(given.seconds)

@@ -66,10 +66,7 @@ def biathlon(*paths: Path) -> Iterator[Row]:
 
 
 TABLES: dict[str, Callable[..., Iterator[Row]]] = {
-    "formula-1": formula_1,
-    "trackmania": trackmania,
-    "nascar": nascar,
-    "biathlon": biathlon,
+    each.__name__.replace("_", "-"): each for each in (formula_1, trackmania, nascar, biathlon)
 }
 
 

@@ -1,7 +1,7 @@
 """Judge rating systems on races in which people fail to finish: docs/benchmark.md says how.
 
     pip install elo-mmr-py
-    python benchmarks/systems.py FILE... --json docs/benchmark.json [--cache FOLDER] [--only TEXT]
+    python benchmarks/systems.py FILE... --json docs/benchmark.json [--limit 300] [--cache FOLDER]
     python benchmarks/systems.py --page docs/benchmark.md docs/benchmark.json
 
 The first command measures; with a cache, one that was interrupted goes on. The second writes the tables of
@@ -14,6 +14,7 @@ import argparse
 import itertools
 import json
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -125,12 +126,6 @@ def ordered_logit(
     return theta, np.diag(np.linalg.inv(curvature)).copy()
 
 
-def volatility_slope(x: float, variance: float, surprise: float, at: float) -> float:
-    """Return f(x) of step 5 of Glicko-2, whose zero is the logarithm of the new squared volatility."""
-    total = variance + np.exp(x)
-    return float(np.exp(x) * (surprise - total) / (2 * total**2) - (x - at) / 0.25)
-
-
 def after_glicko_2(
     outcome: Outcome, mu: FloatArray, phi: FloatArray, sigma: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -138,6 +133,11 @@ def after_glicko_2(
 
     τ is .5. Players who did not finish have not met each other.
     """
+
+    def slope(x: float, variance: float, surprise: float, at: float) -> float:  # f(x) of step 5
+        total = variance + np.exp(x)
+        return float(np.exp(x) * (surprise - total) / (2 * total**2) - (x - at) / 0.25)
+
     weight = 1 / np.sqrt(1 + 3 * phi**2 / np.pi**2)
     expected = 1 / (1 + np.exp(-weight * (mu[:, None] - mu)))
     won = 0.5 + 0.5 * np.sign(outcome.group - outcome.group[:, None])
@@ -148,7 +148,7 @@ def after_glicko_2(
     for i, at in enumerate(2 * np.log(sigma)):
         given = phi[i] ** 2 + 1 / information[i], (moved[i] / information[i]) ** 2, at
         with suppress(ValueError):  # not finite, for values that a search tries
-            changed[i] = np.exp(brentq(volatility_slope, at - 30, at + 30, given) / 2)
+            changed[i] = np.exp(brentq(slope, at - 30, at + 30, given) / 2)
     spread = 1 / np.sqrt(1 / (phi**2 + changed**2) + information)
     return mu + spread**2 * moved, spread, changed
 
@@ -284,11 +284,8 @@ def costs(model: Any, steps: Sequence[Step], *, winners: bool = True) -> Costs:
         done, rating = ~race.outcome.unfinished, model.rating(before)
         first = race.outcome.group == race.outcome.group.min()
         chances.append(model.win_probability(before[better], before[worse]))
-        finishes = (
-            model.finish_probability(before)
-            if isinstance(model, PredictsFinish)
-            else np.full(len(done), np.nan)
-        )
+        knows = isinstance(model, PredictsFinish)
+        finishes = model.finish_probability(before) if knows else np.full(len(done), np.nan)
         rose = np.sign(np.round(model.rating(after) - rating, 9))
         unfair += ((~done & (rose > 0)).sum(), (first & done & (rose < 0)).sum())
         said = winners and done.any()
@@ -303,8 +300,28 @@ def costs(model: Any, steps: Sequence[Step], *, winners: bool = True) -> Costs:
     return Costs._make([*tallies, np.concatenate(chances), (int(unfair[0]), int(unfair[1]))])
 
 
-def measured(path: Path, name: str, tuned: bool) -> tuple[Costs, float, str]:
-    """Judge one system on the second half of a file. Return the costs, races a second, and what was tuned."""
+Found = tuple[Costs, float, str]
+"""The costs of a system, races a second, and what was tuned."""
+
+
+def in_time(limit: float, path: Path, name: str, tuned: bool) -> Found | str:
+    """Return what `measured` does, or that it takes more processor time than the limit, in seconds."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, limit)
+    try:
+        return measured(path, name, tuned)
+    except TimeoutError:
+        return f"over {limit:.0f} s"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+
+
+def measured(path: Path, name: str, tuned: bool) -> Found:
+    """Judge one system on the second half of a file."""
     history = History.of(read_races(path, category="", goal=None).results)
     half = len(history) // 2
     first, said = history.split(half / len(history))[0], ""
@@ -354,27 +371,29 @@ def measured(path: Path, name: str, tuned: bool) -> tuple[Costs, float, str]:
 FIGURES = ("order", "odds", "finish", "winner")
 
 
-def compared(path: Path, found: dict[str, tuple[Costs, float, str]]) -> dict[str, Any]:
+def compared(path: Path, found: dict[str, Found | str]) -> dict[str, Any]:
     """Return the figures of all systems on a file, with the difference from the best and its error."""
-    best = {
-        figure: min(
-            (getattr(costs, figure) for costs, _, _ in found.values()),
-            key=lambda t: np.nan_to_num(t.mean(), nan=9.0),
-        )
-        for figure in FIGURES
+    rows: dict[str, Any] = {
+        label: {"tuned": "yes" * label.endswith("tuned"), "missing": each} for label, each in found.items()
     }
-    rows = {}
-    for label, (each, speed, said) in found.items():
-        row: dict[str, Any] = {"tuned": said, "races_per_second": round(speed), "unfair": each.unfair}
-        row["off_by"] = round(reliability(each.chance).error, 4)
-        for figure in FIGURES:
-            tally = getattr(each, figure)
+    judged = {label: each for label, each in found.items() if not isinstance(each, str)}
+    for label, (costs, speed, said) in judged.items():
+        row = rows[label] = {"tuned": said, "races_per_second": round(speed), "unfair": costs.unfair}
+        row["off_by"] = round(reliability(costs.chance).error, 4)
+    for figure in FIGURES:
+        tallies = {label: getattr(costs, figure) for label, (costs, _, _) in judged.items()}
+        best = min(tallies.values(), key=lambda tally: np.nan_to_num(tally.mean(), nan=9.0))
+        for label, tally in tallies.items():
             if np.isfinite(tally.mean()):
-                behind, error = tally.mean() - best[figure].mean(), standard_error(best[figure], tally)
-                row[figure] = [round(float(n), 4) for n in (tally.mean(), behind, error)]
-        rows[label] = row
+                numbers = tally.mean(), tally.mean() - best.mean(), standard_error(best, tally)
+                rows[label][figure] = [round(float(n), 4) for n in numbers]
     history = History.of(read_races(path, category="", goal=None).results)
     return {"races": len(history), "players": len(history.players), "systems": rows}
+
+
+def by_odds(found: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Return the rows of a file by log loss. Those that are missing come last."""
+    return sorted(found["systems"].items(), key=lambda item: item[1].get("odds", [np.inf])[0])
 
 
 def table(found: dict[str, Any]) -> str:
@@ -394,11 +413,14 @@ def table(found: dict[str, Any]) -> str:
             else f"{text} ({1e4 * error:.0f})"
         )
 
-    for label, row in sorted(found["systems"].items(), key=lambda item: item[1]["odds"][0]):
+    for label, row in by_odds(found):
         order, odds, finish, winner = (cell(row, figure) for figure in FIGURES)
-        off, unfair = f"{100 * row['off_by']:.1f}", ", ".join(map(str, row["unfair"]))
-        cells = (label.removesuffix(", tuned"), row["tuned"] or "–", order, odds, off, finish, winner)
-        lines.append(f"| {' | '.join((*cells, unfair, format(row['races_per_second'], ',')))} |")
+        off, unfair, speed = "–", "–", row.get("missing")
+        if speed is None:
+            off, unfair = f"{100 * row['off_by']:.1f}", ", ".join(map(str, row["unfair"]))
+            speed = format(row["races_per_second"], ",")
+        cells = (label.removesuffix(", tuned"), row["tuned"] or "–", order, odds, off, finish, winner, unfair)
+        lines.append(f"| {' | '.join((*cells, speed))} |")
     return "\n".join(lines)
 
 
@@ -406,7 +428,7 @@ def picture(results: dict[str, Any]) -> str:
     """Return a picture of the log losses behind the best, with two standard errors, by file and system."""
     rows, parts = 16, []
     for column, (name, found) in enumerate(results.items()):
-        best = sorted(found["systems"].items(), key=lambda item: item[1]["odds"][0])[: rows - 1]
+        best = by_odds(found)[: rows - 1]
         reach, left = max(row["odds"][1] + 2 * row["odds"][2] for _, row in best), 330 * column
         parts.append(f'<text x="{left + 8}" y="18" font-weight="bold">{name}</text>')
         for number, (label, row) in enumerate(best, start=1):
@@ -427,6 +449,7 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--json", type=Path, help="the file for the results")
     parser.add_argument("--page", type=Path, help="write the tables of this page from results")
+    parser.add_argument("--limit", type=float, default=0.0, help="most seconds of processor time for a row")
     parser.add_argument("--cache", type=Path, help="a folder, to go on after an interruption")
     parser.add_argument("--only", default="", help="only systems with this in their names")
     given = parser.parse_args()
@@ -443,14 +466,14 @@ def main() -> None:
         return
     if not any(given.only in name for name in (*OURS, *SYSTEMS)):
         parser.error(f"--only {given.only}: it is in none of {', '.join((*OURS, *SYSTEMS))}")
-    run = joblib.Memory(given.cache, verbose=0).cache(measured) if given.cache else measured
+    run = joblib.Memory(given.cache, verbose=0).cache(in_time) if given.cache else in_time
     results = {}
     for path in given.files:
-        done: dict[str, tuple[Costs, float, str]] = {}
+        done: dict[str, Found | str] = {}
         for name, tuned in itertools.product((*OURS, *SYSTEMS), (False, True)):
             if given.only in name:
                 print(f"{path.stem}: {name}{', tuned' * tuned}", file=sys.stderr, flush=True)
-                done[name + ", tuned" * tuned] = run(path, name, tuned)
+                done[name + ", tuned" * tuned] = run(given.limit, path, name, tuned)
         results[path.stem] = compared(path, done)
         print(f"\n{path.stem}\n\n{table(results[path.stem])}", flush=True)
         if given.json:
