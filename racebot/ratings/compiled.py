@@ -29,9 +29,16 @@ from racebot.ratings.kernel import KernelModel, KernelRace, PastRace, clamped_gr
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.hurdle import after_order, after_race, after_race_of_units
 from racebot.ratings.models.plackett_luce import tied_losses
-from racebot.ratings.numerics.expectation_propagation import jointly, jointly_banded
-from racebot.ratings.numerics.order import crowd_below, crowd_moments, on_windows, posterior_moments
-from racebot.ratings.numerics.order_grid import CORRECTIONS, MARGIN, densities, integral, sums
+from racebot.ratings.numerics.order import crowd_level, crowd_moments, on_windows, posterior_moments
+from racebot.ratings.numerics.order_grid import (
+    MARGIN,
+    corrections,
+    densities,
+    integral,
+    kernels,
+    sums,
+    tilted,
+)
 from racebot.ratings.numerics.truncated_normal import pair_moments
 
 _BLOCK = 256
@@ -43,11 +50,11 @@ _PART = 8
 
 _REPLACED = (
     after_race,
-    crowd_below,
+    crowd_level,
     crowd_moments,
     densities,
     integral,
-    jointly,
+    kernels,
     posterior_moments,
     sums,
     tied_losses,
@@ -77,58 +84,67 @@ def _moments(means, scales, places):
     return [x for x in first], [x for x in second]  # noqa: C416 - for Numba
 
 
-def _crowd_below(windows, a, b, level, start):
+def _crowd_level(windows, a, b, level, start, side):
     return np.full_like(level, np.nan)
 
 
 def _crowd_moments(windows, a, b, below, level, start, first, second):
-    return np.full_like(level, np.nan)
+    pass
 
 
-def _densities(windows, a, b):
-    origin, step, found = windows.origin, windows.step, [np.empty(0) for _ in range(0)]
-    for i in range(a, b):
-        low, high, peak = windows.low[i], windows.high[i], windows.peak[i]
-        values, width = np.empty(high - low), step / windows.s[i]
-        at = min(max(peak, low), high - 1)
-        least = (origin + step * peak - windows.m[i]) / windows.s[i]
-        z = (origin + step * at - windows.m[i]) / windows.s[i]
-        bend, top = math.exp(-width * width), math.exp(min(0.5 * (least * least - z * z), 600.0))
-        # By recurrences outward from the peak, bounded as in plain Python.
+def _densities(windows, first, stop):
+    found = [np.empty(0) for _ in range(0)]
+    for row in tilted(windows, first, stop):
+        values, width = np.empty(row.size), windows.step / row.scale
+        peak = row.peak / windows.step - row.low
+        at = min(max(int(peak), 0), row.size - 1)
+        z = width * (at - peak)
+        bend, top = math.exp(-width * width), math.exp(row.height - 0.5 * z * z)
+        # By recurrences outward from the peak.
         for side in (1, -1):
             value, grow = top, math.exp(-width * (side * z + 0.5 * width))
-            for k in range(at - low, high - low if side > 0 else -1, side):
-                values[k] = min(value, 3.7e260)
+            for k in range(at, row.size if side > 0 else -1, side):
+                values[k] = value
                 value, grow = value * grow, grow * bend
         found.append(values)
     return found
 
 
-def _integral(values, start, low, high, side):
-    points, running, total = len(values), np.zeros(len(values) + 2 * MARGIN), 0.0
-    padded, found = np.zeros(len(values) + 2 * MARGIN), np.empty(high - low)
-    begin = start if side > 0 else -start - points
+def _kernels(windows):
+    """Return the corrections, followed by the decay per step."""
+    rates = windows.step * np.array(windows.rates)
+    decay = np.exp(-rates).reshape(-1, 1)
+    return [row for row in np.concatenate((corrections(rates), decay), axis=1)]  # noqa: C416 - for Numba
+
+
+def _integral(values, start, kernel, low, high, side):
+    points, size = len(values), high - low
+    first = low - start if side > 0 else start + points - high
+    stop = first + size
+    known, found = np.zeros(max(stop, points) + 2 * MARGIN), np.zeros(max(stop, 0))
     for k in range(points):
-        padded[k + MARGIN] = value = values[k if side > 0 else points - 1 - k]
-        total += value
-        running[k] = total - 0.5 * value
-    for d in range(1, MARGIN + 1):
-        weight, before, after = CORRECTIONS[d - 1], padded[MARGIN - d :], padded[MARGIN + d :]
-        for k in range(points):
-            running[k] += weight * (before[k] - after[k])
-    for k in range(high - low):
-        at = (low + k if side > 0 else -low - k - 1) - begin
-        found[k] = running[min(at, points - 1)] if at >= 0 else 0.0
-    return found
+        known[k + MARGIN] = values[k if side > 0 else points - 1 - k]
+    for d in range(2 * MARGIN + 1):
+        weight, near = kernel[d], known[2 * MARGIN - d :]
+        for k in range(max(first, 0), stop):
+            found[k] += weight * near[k]
+    total = 0.0
+    for k in range(stop):
+        value = known[k + MARGIN]
+        found[k] += total + 0.5 * value
+        total = (total + value) * kernel[2 * MARGIN + 1]
+    result = np.zeros(size)
+    for k in range(max(-first, 0), size):
+        result[k if side > 0 else size - 1 - k] = found[first + k]
+    return result
 
 
-def _sums(density, other):
+def _sums(values):
     total = linear = square = 0.0
-    for k in range(len(density)):
-        chance, point = density[k] * other[k], float(k)
-        total += chance
-        linear += chance * point
-        square += chance * point * point
+    for k in range(len(values)):
+        total += values[k]
+        linear += values[k] * float(k)
+        square += values[k] * float(k) * float(k)
     return total, linear, square
 
 
@@ -136,20 +152,16 @@ def _no_losses(rates, mass):
     return [0.0 for _ in rates], False
 
 
-def _banded(means, variances, winners, losers, margins, rounds, tolerance):
-    return jointly_banded(means, variances, winners, losers, margins, rounds, tolerance)
-
-
 # Larger ties are left to plain Python, and so are teams.
 overload(after_race, inline="always")(lambda skills, race, hurdle, steps: _of_units)
-overload(crowd_below)(lambda windows, a, b, level, start: _crowd_below)
+overload(crowd_level)(lambda windows, a, b, level, start, side: _crowd_level)
 overload(crowd_moments)(lambda windows, a, b, below, level, start, first, second: _crowd_moments)
 overload(posterior_moments)(lambda means, scales, places: _moments)
-overload(densities)(lambda windows, a, b: _densities)
-overload(integral)(lambda values, start, low, high, side: _integral)
-overload(sums, jit_options={"fastmath": {"reassoc", "contract", "nsz"}})(lambda density, other: _sums)
+overload(densities)(lambda windows, first, stop: _densities)
+overload(kernels)(lambda windows: _kernels)
+overload(integral)(lambda values, start, kernel, low, high, side: _integral)
+overload(sums, jit_options={"fastmath": {"reassoc", "contract", "nsz"}})(lambda values: _sums)
 overload(tied_losses)(lambda rates, mass: _no_losses)
-overload(jointly)(lambda means, variances, winners, losers, margins, rounds, tolerance: _banded)
 
 
 class RaceBlock(NamedTuple):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -28,10 +28,6 @@ from racebot.ratings.parameters import parameter, stack_parameters
 EXACT, INDEPENDENT, TIE = 0.0, 1.0, 2.0
 """The values of `PlackettLuce.unfinished` in the kernel's settings."""
 _WORDS = {"exact": EXACT, "independent": INDEPENDENT, "tie": TIE}
-_MOST_LISTED = 4
-"""Largest group whose subsets are enumerated. Beyond it, quadrature is faster."""
-_FASTEST = 1e60
-"""Largest ratio of rates in a group that is enumerated, to prevent underflow. Losses do not depend on it."""
 PRECISION = 1e-11
 """Relative error tolerance of the integrals over time."""
 
@@ -129,51 +125,10 @@ def unobserved_losses(rates: list[float], mass: float) -> list[float]:
         a, b = rates[0], rates[1]
         both, twice = mass / (mass + a + b), 2.0 * mass + a + b
         return [mass / (mass + a) - a / twice * both, mass / (mass + b) - b / twice * both]
-    if len(rates) <= _MOST_LISTED:
-        return listed_losses(rates, mass)
-    return integrated_losses(rates, mass)
-
-
-def listed_losses(rates: list[float], mass: float) -> list[float]:
-    """Return `unobserved_losses` by recursion over all subsets of the group.
-
-    Given the event, the clocks that have not rung yet pass through a chain of subsets. A member's loss is 1
-    less its probability of ringing next, summed over the subsets and weighted by the probability that the
-    chain visits them.
-    """
+    # Over the time t of the first clock among the rest, with M the sum of their rates,
+    # P = ∫ M e^(-tM) ∏ (1 - e^(-tλ)) dt. A loss is the mean of y / (e^y - 1) with y = tλ.
     m = len(rates)
-    speeds = [max(rate / mass, 1.0 / _FASTEST) for rate in rates]
-    total = [1.0 for _ in range(1 << m)]
-    chance = [1.0 for _ in range(1 << m)]
-    for members in range(1, 1 << m):
-        flow = 0.0
-        for k in range(m):
-            if members >> k & 1:
-                total[members] += speeds[k]
-                flow += speeds[k] * chance[members ^ (1 << k)]
-        chance[members] = flow / total[members]
-    visited = [0.0 for _ in range(1 << m)]
-    visited[-1] = 1.0
-    losses = [1.0 for _ in range(m)]
-    for members in range((1 << m) - 1, 0, -1):
-        share = visited[members] / total[members]
-        for k in range(m):
-            if members >> k & 1:
-                losses[k] -= share * speeds[k]
-                others = members ^ (1 << k)
-                visited[others] += share * speeds[k] * chance[others] / chance[members]
-    return [max(loss, 0.0) for loss in losses]
-
-
-def integrated_losses(rates: list[float], mass: float) -> list[float]:
-    """Return `unobserved_losses` by quadrature over the time t of the first clock among the rest.
-
-    With M the sum of the rest's rates, P = ∫ M e^(-tM) ∏ (1 - e^(-tλ)) dt over t > 0. A loss is the mean of
-    y / (e^y - 1) with y = tλ under the normalized integrand.
-    """
-    m = len(rates)
-    low, step, points = time_axis(m)
-    x = low + step * np.arange(points)
+    x = time_axis(m, 0.0)
     t = np.exp(x)
     log_weight = x - t
     share = np.empty((m, len(x)))
@@ -188,14 +143,15 @@ def integrated_losses(rates: list[float], mass: float) -> list[float]:
     return [float((weight * share[k]).sum() / total) for k in range(m)]
 
 
-def time_axis(m: int) -> tuple[float, float, int]:
-    """Return start, step and number of points of a grid in log t for m members, for the trapezoid rule.
+def time_axis(m: int, spread: float) -> FloatArray:
+    """Return a uniform grid in log t for m members, for the trapezoid rule.
 
     The rule converges geometrically. The hardest integrand is that of the Gamma function, t^m e^(-t).
+    `spread` is the logarithm of the ratio of the fastest clock to the one that rings at about t = 1.
     """
-    low, high = math.log(PRECISION) - 2.0, math.log(m + 30.0 + 9.0 * math.sqrt(m))
+    low, high = math.log(PRECISION) - 2.0 - spread, math.log(m + 30.0 + 9.0 * math.sqrt(m))
     step = 0.8 / math.sqrt(m + 3.0)
-    return low, step, math.ceil((high - low) / step)
+    return np.asarray(low + step * np.arange(math.ceil((high - low) / step)))
 
 
 def tied_losses(rates: list[float], mass: float) -> tuple[list[float], bool]:
@@ -216,7 +172,7 @@ def tied_losses(rates: list[float], mass: float) -> tuple[list[float], bool]:
     speeds = np.array(rates)
     total = speeds + mass
     slowest = total.min()
-    x = _axis(m, math.ceil(math.log(total.max() / slowest)))
+    x = time_axis(m, math.log(total.max() / slowest))
     t = np.exp(x)
     y = (speeds / slowest)[:, np.newaxis] * t
     own = np.exp(-(total / slowest)[:, np.newaxis] * t) * y
@@ -229,23 +185,6 @@ def tied_losses(rates: list[float], mass: float) -> tuple[list[float], bool]:
         kept += weight * p * (own * others).sum(1)
     losses: list[float] = (1 - (m + 1) * (x[1] - x[0]) * kept).tolist()
     return losses, True
-
-
-@lru_cache(maxsize=256)
-def _axis(m: int, spread: int) -> FloatArray:
-    """Return the nodes of the trapezoid rule in log t for m members, with t in units of the slowest clock.
-
-    `spread` is the logarithm of the ratio of the fastest clock to the slowest, rounded up.
-    """
-    log_gamma = scipy.special.loggamma
-    step = 0.4
-    while np.real(log_gamma(m + 1 + 2j * np.pi / step) - log_gamma(m + 1)) > np.log(PRECISION):
-        step *= 0.95
-    low = np.log(PRECISION) - spread - 2
-    high = np.log(scipy.special.gammainccinv(m + 1, PRECISION))
-    x: FloatArray = np.arange(low, high + step, step)
-    x.flags.writeable = False
-    return x
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,10 +32,8 @@ from collections.abc import Sequence
 from math import inf, sqrt
 
 import numpy as np
-import scipy
 
-from racebot.ratings.model import FloatArray
-from racebot.ratings.numerics.truncated_normal import ROOT_HALF, ROOT_TWO_OVER_PI, draw, win
+from racebot.ratings.numerics.truncated_normal import draw, win
 
 _STEP = 0.7
 """Damping in `jointly`. Without it, comparisons that share units overshoot."""
@@ -210,97 +208,31 @@ def jointly(
     Between truncations, linear algebra keeps the joint Gaussian of all performances exact. For a tree, the
     result is that of `through_layers`. It does not depend on the listing order.
     """
-    prior_mean, prior_variance, margin = np.array(means), np.array(variances), np.array(margins)
-    a, b, each = np.array(winners), np.array(losers), np.arange(len(winners))
-    signs = np.zeros((len(winners), len(means)))
-    signs[each, a], signs[each, b] = 1.0, -1.0
-    # Unknowns are deviations from the prior means. Each comparison has a Gaussian for its difference.
-    expected = prior_mean[a] - prior_mean[b]
-    ends = np.concatenate([b, a])
-    narrowest = _SHARPEST * (prior_variance[a] + prior_variance[b])
-    precision, weighted = np.zeros_like(expected), np.zeros_like(expected)
-    previous = np.full_like(expected, np.inf)
-    for _ in range(rounds):
-        matrix = np.diag(1.0 / prior_variance + np.bincount(ends, np.tile(precision, 2), len(means)))
-        matrix[a, b] = matrix[b, a] = -precision
-        covariance = np.linalg.inv(matrix)
-        deviation = np.einsum("...ij,...j->...i", covariance, (weighted - precision * expected) @ signs)
-        spread = (covariance[a, a] - covariance[b, a]) - (covariance[a, b] - covariance[b, b])
-        # The cavity is the marginal of the difference without the comparison's message.
-        v = spread / (1.0 - spread * precision)
-        m = (expected + (deviation[a] - deviation[b]) - spread * weighted) / (1.0 - spread * precision)
-        s = np.sqrt(v)
-        t = m / s
-        correction, w = wins(t, margin / s)
-        kept = np.maximum(v * (1.0 - w), narrowest)
-        precision = precision + _STEP * (w / kept - precision)
-        weighted = weighted + _STEP * ((m * w + s * correction) / kept - weighted)
-        if np.max(np.abs(t - previous)) <= tolerance:
-            break
-        previous = t
-    variance = np.diagonal(covariance)
-    return (1.0 / variance - 1.0 / prior_variance).tolist(), (deviation / variance).tolist()
-
-
-def jointly_banded(
-    means: Sequence[float],
-    variances: Sequence[float],
-    winners: Sequence[int],
-    losers: Sequence[int],
-    margins: Sequence[float],
-    rounds: int,
-    tolerance: float,
-) -> Evidence:
-    """Return the evidence of `jointly` in plain loops, for compiled code.
-
-    Units are best first and winners precede losers by few places, so the precision matrix has a narrow band.
-    With its factors L·D·Lᵀ, the covariances in the band are D⁻¹ − (Lᵀ − 1)·Z, from the last row up. Source:
-    A. M. Erisman, W. F. Tinney, "On computing certain elements of the inverse of a sparse matrix" (1975),
-    https://doi.org/10.1145/360680.360704.
-    """
     size, count = len(means), len(winners)
-    band = 0
-    for k in range(count):
-        band = max(band, losers[k] - winners[k])
-    # Row i holds the columns from i to i + band.
-    factor, covariance = np.zeros((size, band + 1)), np.zeros((size, band + 1))
-    deviation = np.zeros(size)
-    precision, weighted = np.zeros(count), np.zeros(count)
-    previous = np.full(count, np.inf)
+    # Each comparison has a Gaussian for its difference.
+    precision, weighted = [0.0 for _ in winners], [0.0 for _ in winners]
+    previous = [inf for _ in winners]
+    covariance, deviation = np.zeros((size, size)), np.zeros(size)
     for _ in range(rounds):
-        factor[:] = 0.0
+        # Unknowns are deviations from the prior means.
+        matrix, pull = np.zeros((size, size)), np.zeros(size)
         for i in range(size):
-            factor[i, 0], deviation[i] = 1.0 / variances[i], 0.0
+            matrix[i, i] = 1.0 / variances[i]
         for k in range(count):
-            a, b = winners[k], losers[k]
-            pull = weighted[k] - precision[k] * (means[a] - means[b])
-            factor[a, 0] += precision[k]
-            factor[b, 0] += precision[k]
-            factor[a, b - a] -= precision[k]
-            deviation[a] += pull
-            deviation[b] -= pull
-        for i in range(size):
-            for j in range(1, min(band, size - 1 - i) + 1):
-                share = factor[i, j] / factor[i, 0]
-                deviation[i + j] -= share * deviation[i]
-                for k in range(j, min(band, size - 1 - i) + 1):
-                    factor[i + j, k - j] -= share * factor[i, k]
-        for i in range(size - 1, -1, -1):
-            reach = min(band, size - 1 - i)
-            deviation[i] /= factor[i, 0]
-            for j in range(reach, -1, -1):
-                total = 1.0 / factor[i, 0] if j == 0 else 0.0
-                for k in range(1, reach + 1):
-                    low, high = min(j, k), max(j, k)
-                    known = covariance[i, k] if j == 0 else covariance[i + low, high - low]
-                    total -= factor[i, k] / factor[i, 0] * known
-                covariance[i, j] = total
-            for k in range(1, reach + 1):
-                deviation[i] -= factor[i, k] / factor[i, 0] * deviation[i + k]
+            a, b, own = winners[k], losers[k], precision[k]
+            matrix[a, a] += own
+            matrix[b, b] += own
+            matrix[a, b] = matrix[b, a] = -own
+            toward = weighted[k] - own * (means[a] - means[b])
+            pull[a] += toward
+            pull[b] -= toward
+        covariance[:] = np.linalg.inv(matrix)
+        deviation[:] = covariance.dot(pull)
         settled = True
         for k in range(count):
             a, b = winners[k], losers[k]
-            spread = covariance[a, 0] + covariance[b, 0] - 2.0 * covariance[a, b - a]
+            spread = covariance[a, a] + covariance[b, b] - covariance[a, b] - covariance[b, a]
+            # The cavity is the marginal of the difference without the comparison's message.
             rest = 1.0 - spread * precision[k]
             v = spread / rest
             m = (means[a] - means[b] + deviation[a] - deviation[b] - spread * weighted[k]) / rest
@@ -315,13 +247,5 @@ def jointly_banded(
             previous[k] = t
         if settled:
             break
-    pulls = [deviation[i] / covariance[i, 0] for i in range(size)]
-    return [1.0 / covariance[i, 0] - 1.0 / variances[i] for i in range(size)], pulls
-
-
-def wins(t: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return V and W of several wins; see `truncated_normal.win`."""
-    x = t - margin
-    v = ROOT_TWO_OVER_PI / scipy.special.erfcx(-ROOT_HALF * x)
-    # The bound only matters beyond thousands of standard deviations, where V + x has no digits left.
-    return v, np.minimum(np.maximum(v * (v + x), 0.0), 1.0)
+    precisions = [1.0 / covariance[i, i] - 1.0 / variances[i] for i in range(size)]
+    return precisions, [deviation[i] / covariance[i, i] for i in range(size)]

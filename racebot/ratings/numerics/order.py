@@ -2,19 +2,21 @@
 
 Performances X_i = m_i + s_i Z_i are independent and Gaussian (L. L. Thurstone, "A law of comparative
 judgment", https://doi.org/10.1037/h0070288). The places order them in groups; the order within a group is
-unknown. Number the groups from the worst. Given the edges of a group, a = the largest performance of the
-groups below it and b = the smallest of those above, its members are independent and truncated to (a, b). With
-F_i(a, b) the probability that X_i is in (a, b), the density of the largest performance of the first g groups,
-in order, follows from that of the first g - 1, and likewise from above:
+unknown. Number the performances from the worst. Without ties, the density of X_i given the order of those
+below is its prior density times the running integral of that of X_(i-1), and its posterior density is the
+prior density times the running integrals from both sides.
 
-    l_g(x) = ∫_(-∞)^x l_(g-1)(a) d/dx ∏_(i in g) F_i(a, x) da
+These functions are steep in large fields and after upsets. So tilt them: with any rates r_i of the gaps,
 
-For a group of one this is its prior density times the running integral of l_(g-1), and its posterior density
-is the prior density times both running integrals. A group of a few is passed one by one, in any order:
-`in_any_order`. For a crowd, the sums run over both edges: `without_each`.
+    1 = ∏ e^(r_i (x_(i+1) - x_i)) e^(-r_i (x_(i+1) - x_i))
 
-All functions are tabulated on one uniform grid, up to a constant factor, and each only where the posterior
-needs it (`order_windows`, `order_grid`).
+The first factors move each Gaussian to m_i + s_i² (r_(i-1) - r_i), and the second make the integrals
+∫_(-∞)^x e^(-r(x - t)) f(t) dt. With r the slope of the logarithm of the running integral, all functions are
+as smooth as the posterior, so that a few dozen points of a uniform grid around each performance suffice
+(`order_windows`, `order_grid`).
+
+A group of a few is passed one by one, in any order: `in_any_order`. Given the edges of a crowd, which are the
+last performance below and the first above, its members are independent and truncated: `crowd_moments`.
 
 Compiled code runs the same functions, with loops in place of the innermost (`racebot.ratings.compiled`).
 """
@@ -28,16 +30,9 @@ from functools import lru_cache
 import numpy as np
 import scipy
 
+from racebot.races.outcome import IntArray
 from racebot.ratings.model import FloatArray
-from racebot.ratings.numerics.order_grid import (
-    MARGIN,
-    densities,
-    density,
-    integral,
-    running_integral,
-    sums,
-    weights,
-)
+from racebot.ratings.numerics.order_grid import densities, integral, kernels, lag_weights, sums
 from racebot.ratings.numerics.order_windows import FEW, Windows, find_windows, sorted_ties
 from racebot.ratings.numerics.truncated_normal import pair_moments
 
@@ -190,121 +185,131 @@ def on_windows(means: list[float], scales: list[float], places: list[int]) -> tu
         first[i] = second[i] = math.nan
     if not windows.found:
         return first, second
-    # From below: the density of each group's largest performance, given the order of those below it. Of small
-    # groups, keep all functions of `in_any_order` but this one. Of others, keep the one below.
-    level, start, groups = np.ones(1), -OUTSIDE, len(starts) - 1
-    tables = [[level] for _ in range(0)]
+    weights, groups = kernels(windows), len(starts) - 1
+    # From below. Keep all functions of `in_any_order`, or of a crowd those of the group below it.
+    level, start = np.ones(1), -OUTSIDE
+    tables, all_own = [[level] for _ in range(0)], [[level] for _ in range(0)]
     for part in range(0, groups, PART):
-        stop = min(part + PART, groups)
-        own = densities(windows, starts[part], starts[stop])
-        for g in range(part, stop):
+        own, row = densities(windows, part, min(part + PART, groups)), 0
+        for g in range(part, min(part + PART, groups)):
             a, b = starts[g], starts[g + 1]
             if b - a <= FEW:
-                rest = integral(level, start, windows.low[a], windows.high[a], 1)
-                rest *= 1.0 / rest[-1]
-                table = in_any_order(own[a - starts[part] : b - starts[part]], rest, 1)
+                members = own[row : row + (b - a) * (b - a)]
+                row += (b - a) * (b - a)
+                table = in_any_order(windows, weights, a, b, members, level, start, 1)
                 level = table.pop()
-                tables.append(table)
             else:
-                tables.append([level])
-                if b < len(means):
-                    level = crowd_below(windows, a, b, level, start)
+                members, table = [level], [level]
+                level = crowd_level(windows, a, b, level, start, 1)
+            tables.append(table)
+            all_own.append(members)
             start = windows.low[b - 1]
     # From above, with the moments.
     level, start = np.ones(1), OUTSIDE
-    for stop in range(groups, 0, -PART):
-        part = max(stop - PART, 0)
-        own = densities(windows, starts[part], starts[stop])
-        for g in range(stop - 1, part - 1, -1):
-            a, b = starts[g], starts[g + 1]
-            if b - a <= FEW:
-                rest = integral(level, start, windows.low[a], windows.high[a], -1)
-                rest *= 1.0 / rest[0]
-                members = own[a - starts[part] : b - starts[part]]
-                table = in_any_order(members, rest, -1)
-                level = table.pop()
-                few_moments(windows, a, members, tables.pop(), table, first, second)
-            else:
-                level = crowd_moments(windows, a, b, tables.pop()[0], level, start, first, second)
-            start = windows.low[a]
+    for g in range(groups - 1, -1, -1):
+        a, b, below, members = starts[g], starts[g + 1], tables.pop(), all_own.pop()
+        if b - a <= FEW:
+            table = in_any_order(windows, weights, a, b, members, level, start, -1)
+            level = table.pop()
+            few_moments(windows, a, b, members, below, table, first, second)
+        else:
+            crowd_moments(windows, a, b, below[0], level, start, first, second)
+            level = crowd_level(windows, a, b, level, start, -1)
+        start = windows.low[a]
     return first, second
+
+
+def in_any_order(
+    windows: Windows,
+    weights: list[FloatArray],
+    a: int,
+    b: int,
+    own: list[FloatArray],
+    level: FloatArray,
+    start: int,
+    side: int,
+) -> list[FloatArray]:
+    """Return P(those before are in order, and they and a subset of a group are below x), for each subset.
+
+    Args:
+        own: densities of the members from `a` to `b`, by rank and member.
+        level: density of the last performance before the group, known from `start`.
+        side: 1, or -1 for above x instead.
+
+    Returns:
+        A function for each subset, by the bits of its members. The last, of all of them, is not integrated.
+    """
+    low, high, count = windows.low[a], windows.high[a], b - a
+    if a == 0 if side > 0 else b == len(windows.m):
+        rest = np.ones(high - low)
+    else:
+        rest = integral(level, start, weights[a if side > 0 else b], low, high, side)
+        rest *= 1.0 / rest[windows.center[a if side > 0 else b - 1] - low]
+    if count == 1:
+        return [rest, own[0] * rest]
+    table, last = [rest], (1 << count) - 1
+    for members in range(1, last + 1):
+        rank, rise = -1, np.zeros(high - low)
+        for k in range(count):
+            rank += members >> k & 1
+        for k in range(count):
+            if members >> k & 1:
+                at = rank if side > 0 else count - 1 - rank
+                rise = rise + own[at * count + k] * table[members ^ (1 << k)]
+        if members < last:
+            rise = integral(rise, 0, weights[a + 1 + rank if side > 0 else b - 1 - rank], 0, high - low, side)
+        table.append(rise)
+    return table
 
 
 def few_moments(
     windows: Windows,
     a: int,
+    b: int,
     own: list[FloatArray],
     below: list[FloatArray],
     above: list[FloatArray],
     first: list[float],
     second: list[float],
 ) -> None:
-    """Fill in the moments of a small group whose first member is `a`.
-
-    `own` are the densities of its members, and `below` and `above` their functions of `in_any_order`.
-    """
-    for k in range(len(own)):
+    """Fill in the moments of a small group, given its functions of `in_any_order` from both sides."""
+    for k in range(b - a):
         others = len(below) ^ (1 << k)
-        chance = below[0] * above[others]
+        chance = own[k] * below[0] * above[others]
         for members in range(1, others + 1):
             if members & others == members:
-                chance = chance + below[members] * above[others ^ members]
-        total, linear, square = sums(own[k], chance)
+                rank = 0
+                for j in range(b - a):
+                    rank += members >> j & 1
+                chance = chance + own[rank * (b - a) + k] * below[members] * above[others ^ members]
+        total, linear, square = sums(chance)
         if total > 0.0:  # no underflow
-            fill_moments(windows, a + k, windows.low[a], linear / total, square / total, first, second)
+            i, width = a + k, windows.step / windows.s[a + k]
+            linear = linear / total
+            first[windows.order[i]] = width * (windows.low[a] + linear) - windows.m[i] / windows.s[i]
+            second[windows.order[i]] = width * width * (square / total - linear * linear)
 
 
-def fill_moments(
-    windows: Windows,
-    i: int,
-    center: int,
-    linear: float,
-    square: float,
-    first: list[float],
-    second: list[float],
-) -> None:
-    """Fill in the moments of one entrant, given those of the grid point of X_i, counted from `center`."""
-    k, width = windows.order[i], windows.step / windows.s[i]
-    first[k] = (windows.origin + windows.step * center - windows.m[i]) / windows.s[i] + width * linear
-    second[k] = width * width * (square - linear * linear)
+def crowd_level(windows: Windows, a: int, b: int, level: FloatArray, start: int, side: int) -> FloatArray:
+    """Return the density of the last performance of a large group, as `in_any_order` does for a small one.
 
-
-def in_any_order(own: list[FloatArray], rest: FloatArray, side: int) -> list[FloatArray]:
-    """Return P(those before are in order, and they and a subset of a group are below x), for each subset.
-
-    Args:
-        own: densities of the members.
-        rest: the function of the empty subset.
-        side: 1, or -1 for above x instead.
-
-    Returns:
-        A function for each subset, by the bits of its members. The last, of all of them, is not integrated.
+    It is the sum over the members of the density of each times the probability that the others are between
+    the edges, summed over the other edge.
     """
-    table, last, top = [rest], (1 << len(own)) - 1, 0
-    for members in range(1, last + 1):
-        if members >> (top + 1):
-            top += 1
-        rise = own[top] * table[members ^ (1 << top)]
-        for k in range(top):
-            if members >> k & 1:
-                rise = rise + own[k] * table[members ^ (1 << k)]
-        table.append(rise if members == last else integral(rise, 0, 0, len(rise), side))
-    return table
-
-
-def crowd_below(windows: Windows, a: int, b: int, level: FloatArray, start: int) -> FloatArray:
-    """Return the density of the largest performance of a large group, the members from `a` to `b`.
-
-    `level` is the density of the groups below it, known from the point `start`.
-    """
-    low, high = windows.low[b - 1], windows.high[b - 1]
-    own, mass, span = crowd_tables(windows, a, b, 1)
-    share, _ = without_each(
-        weights(low, high, start, len(level)) * level,
-        mass[0][:, low - span : high - span],
-        between(mass[0], start - span, len(level)),
-    )
-    level = (own[:, low - span : high - span] * share).sum(axis=0)
+    at = b - 1 if side > 0 else a
+    edge = np.arange(windows.low[at], windows.high[at])
+    other, weight = far_edge(windows, a, b, level, start, side)
+    product = weight * lag_weights(side * (edge[:, np.newaxis] - other))
+    inside, own = [], []
+    for i in range(a, b):
+        share, density = tail(windows, a, b, i, edge, side)
+        inside.append(share[:, np.newaxis] - tail(windows, a, b, i, other, side)[0])
+        own.append(density / windows.s[i])
+        product = product * inside[-1]
+    # Where the edges are equal, the product is zero and remains so.
+    level = sum(p * (product / (q + 1e-300)).sum(axis=1) for p, q in zip(own, inside, strict=True))
+    rate = windows.rates[b if side > 0 else a]
+    level = level * np.exp(-rate * windows.step * side * (edge - windows.center[at]))
     return level / level.max()
 
 
@@ -317,78 +322,50 @@ def crowd_moments(
     start: int,
     first: list[float],
     second: list[float],
-) -> FloatArray:
-    """Do the same as `few_moments` for a large group, given the densities of the groups below and above."""
-    own, mass, span = crowd_tables(windows, a, b, 3)
-    from_below = windows.low[a - 1] if a > 0 else -OUTSIDE
-    up, down = between(mass, start - span, len(level)), between(mass, from_below - span, len(below))
-    edges = weights(start, start + len(level), from_below, len(below)) * below * level[:, np.newaxis]
-    to_above, to_below = without_each(edges, up[0], down[0])
-    total, linear, square = (up * to_above).sum(axis=-1) - (down * to_below).sum(axis=-1)
-    for k in range(b - a):
-        middle = windows.center[(a + b) // 2]
-        fill_moments(windows, a + k, middle, linear[k] / total[k], square[k] / total[k], first, second)
-    if a == 0:
-        return level  # nobody is below
-    low, high = windows.low[a], windows.high[a]
-    edges = weights(start, start + len(level), low, high - low) * level[:, np.newaxis]
-    _, share = without_each(edges, up[0], mass[0][:, low - span : high - span])
-    level = (own[:, low - span : high - span] * share).sum(axis=0)
-    return level / level.max()
+) -> None:
+    """Do the same as `few_moments` for a large group, given the densities of the groups below and above.
 
-
-def crowd_tables(windows: Windows, a: int, b: int, powers: int) -> tuple[FloatArray, FloatArray, int]:
-    """Return the densities of a large group's k members in both of its windows, and their running integrals.
-
-    Those are also of the density times the grid point, and times its square, counted from the group's middle.
-
-    Returns:
-        Arrays of shape [k, points] and [powers, k, points], and their first point.
+    Between two edges, a member is a truncated Gaussian.
     """
-    w = windows
-    low, high = min(w.low[a], w.low[b - 1]), max(w.high[a], w.high[b - 1])
-    # The edges that are likely, between which each member has a probability of about 1.
-    left = min(max(w.center[a - 1] - low, 0), high - low - 2) if a > 0 else 0
-    right = max(min(w.center[b] + 1 - low, high - low - 1), left + 1) if b < len(w.m) else high - low - 1
-    point = np.arange(low - MARGIN, high + MARGIN)
-    mean, scale, peak = (np.array(each[a:b])[:, np.newaxis] for each in (w.m, w.s, w.peak))
-    own, inside = density(w, point, mean, scale, peak), slice(MARGIN, -MARGIN)
-    mass = np.empty((powers, b - a, high - low))
-    for i in range(b - a):
-        value = own[i]
-        for k in range(powers):
-            # Integrate from the side where the density is small, to keep the accuracy of differences.
-            if w.m[a + i] > w.origin + w.step * w.peak[a + i]:
-                mass[k, i] = running_integral(value)[inside]
-            else:
-                mass[k, i] = -running_integral(value[::-1])[::-1][inside]
-            value = value * (point - w.center[(a + b) // 2])
-    scale = 1.0 / (mass[0, :, right] - mass[0, :, left])[:, np.newaxis]
-    return own[:, inside] * scale, mass * scale, low
+    lower, weight = far_edge(windows, a, b, below, windows.low[a - 1] if a > 0 else 0, 1)
+    upper, other = far_edge(windows, a, b, level, start, -1)
+    product = weight * other[:, np.newaxis] * lag_weights(upper[:, np.newaxis] - lower)
+    tables = []
+    for i in range(a, b):
+        (up, over), (down, under) = tail(windows, a, b, i, upper, 1), tail(windows, a, b, i, lower, 1)
+        product = product * (up[:, np.newaxis] - down)
+        tables.append((up, over, down, under))
+    total = product.sum()
+    for i, (up, over, down, under) in zip(range(a, b), tables, strict=True):
+        rest = product / (up[:, np.newaxis] - down + 1e-300)
+        high, low = rest.sum(axis=1), rest.sum(axis=0)
+        z, y = ((windows.step * edge - windows.m[i]) / windows.s[i] for edge in (upper, lower))
+        k, mean = windows.order[i], ((under * low).sum() - (over * high).sum()) / total
+        first[k] = mean
+        second[k] = 1.0 + ((y * under * low).sum() - (z * over * high).sum()) / total - mean * mean
 
 
-def without_each(weight: FloatArray, above: FloatArray, below: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sum weights times the probabilities that all members but one are between two edges.
+def far_edge(
+    windows: Windows, a: int, b: int, level: FloatArray, start: int, side: int
+) -> tuple[IntArray, FloatArray]:
+    """Return the points of the edge that a large group starts from, and their densities, not tilted."""
+    if a == 0 if side > 0 else b == len(windows.m):
+        return np.array([-side * OUTSIDE]), np.ones(1)
+    point, rate = np.arange(start, start + len(level)), windows.rates[a if side > 0 else b]
+    center = windows.center[a - 1 if side > 0 else b]
+    return point, level * np.exp(side * rate * windows.step * (point - center))
 
-    Args:
-        weight: shape [rows, columns]; rows are upper edges and columns are lower ones.
-        above, below: shapes [k, rows] and [k, columns]; running integrals of the members' densities.
 
-    Returns:
-        The sums over columns, without each member: shape [k, rows]; and those over rows: [k, columns].
+def tail(
+    windows: Windows, a: int, b: int, i: int, point: IntArray, side: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the distribution function of one performance of a group, up to a constant, and its density.
+
+    Both are relative to the density in the group's middle, and computed in the smaller tail.
     """
-    product = weight
-    for i in range(len(above)):
-        product = product * (above[i][:, np.newaxis] - below[i])
-    over_columns, over_rows = np.empty_like(above), np.empty_like(below)
-    for i in range(len(above)):
-        inside = above[i][:, np.newaxis] - below[i]
-        # Where the edges are equal, the product is zero and remains so.
-        rest = product / (inside + 1e-300)
-        over_columns[i], over_rows[i] = rest.sum(axis=1), rest.sum(axis=0)
-    return over_columns, over_rows
-
-
-def between(mass: FloatArray, start: int, count: int) -> FloatArray:
-    """Return columns of running integrals from `start`, with those outside as at the ends."""
-    return mass[..., np.arange(start, start + count).clip(0, mass.shape[-1] - 1)]
+    middle = 0.5 * (windows.low[a] + windows.high[b - 1])
+    z, peak = ((windows.step * each - windows.m[i]) / windows.s[i] for each in (point, middle))
+    scale = 0.5 * peak * peak
+    sign = -1.0 if peak > 0.0 else 1.0
+    share = sign * side * np.exp(scipy.special.log_ndtr(sign * z) + scale)
+    return share, np.exp(scale - 0.5 * z * z) / math.sqrt(2.0 * math.pi)

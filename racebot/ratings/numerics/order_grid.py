@@ -1,74 +1,151 @@
-"""Functions on the grid of `racebot.ratings.numerics.order`: densities, and their integrals.
+"""Functions on the grid of `racebot.ratings.numerics.order`: tilted densities, and their tilted integrals.
 
-Integrals are sums with central difference corrections, which keep the relative accuracy of steep tails:
-E. T. Whittaker, G. Robinson, "The Calculus of Observations" (1924), chapter 7,
-https://archive.org/details/calculusofobserv031400mbp.
+The integral with a tilt of rate r is ∫_(-∞)^x e^(-r(x - t)) f(t) dt. On a grid of step h, it is the sum of
+e^(-μd) f(x - dh) over d ≥ 0, with μ = rh and half the first weight, plus corrections c_d for |d| ≤ `MARGIN`.
+For f(t) = e^(iωt), these should add up to
+
+    1/(μ + iω) - coth((μ + iω)/2)/2
+
+and do so by least squares at low frequencies ω, which smooth functions consist of.
 """
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from racebot.races.outcome import IntArray
 from racebot.ratings.model import FloatArray
-from racebot.ratings.numerics.order_windows import Windows
+from racebot.ratings.numerics.order_windows import FEW, Windows
 
-MARGIN = 8
-"""Points on either side that a correction uses. With more, steep tails would amplify rounding errors."""
-WIDE = 128
-"""Largest window whose integral is a product with a matrix, which is faster for the usual ones."""
-
-
-def _corrections() -> FloatArray:
-    """Return the weights of f(x - d) - f(x + d), for d from 1, that correct the trapezoid rule.
-
-    For sin(w·x), their sum agrees with 1/w - cot(w/2)/2 in the first derivatives at w = 0.
-    """
-    d = np.arange(1.0, MARGIN + 1)
-    powers = 2 * np.arange(1, MARGIN + 1)
-    bernoulli = np.abs(np.array([1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510]))
-    factorials = np.array([math.factorial(p) for p in powers.tolist()], dtype=np.float64)
-    signs = np.where(powers % 4, 2.0, -2.0)
-    matrix = signs[:, np.newaxis] * d ** (powers[:, np.newaxis] - 1) * (powers / factorials)[:, np.newaxis]
-    return np.linalg.solve(matrix, bernoulli / factorials)
+MARGIN = 6
+"""Points on either side that a correction uses."""
+FREQUENCIES = np.linspace(0.1, 2.0, 12)
+"""Radians per step."""
+WIDE = 256
+"""Most points for which an integral is a sum over all others, which is faster for the usual windows."""
+PART = 64
+"""Integrals whose weights are computed at once."""
 
 
-CORRECTIONS = _corrections()
-WEIGHTS = np.concatenate([[0.0], -CORRECTIONS[::-1], [0.5], 1.0 + CORRECTIONS, [1.0]])
-"""Weights of f(x - d) in the integral up to x, for d from -MARGIN - 1, where they are 0, to MARGIN + 1."""
-_STENCIL = np.concatenate([-CORRECTIONS[::-1], [-0.5], CORRECTIONS])
+class Tilted(NamedTuple):
+    """A Gaussian in a window of `size` points from `low`: its peak, standard deviation, and log height."""
+
+    size: int
+    low: int
+    peak: float
+    scale: float
+    height: float
 
 
-def weights(low: int, high: int, start: int, count: int) -> FloatArray:
-    """Return the weights of `count` points from `start` (columns) in the integrals up to points (rows)."""
-    lag = np.arange(low, high)[:, np.newaxis] - np.arange(start, start + count)
-    return WEIGHTS[(lag + MARGIN + 1).clip(0, 2 * MARGIN + 2)]
+def _fit() -> FloatArray:
+    """Return the matrix from real and imaginary parts at the frequencies to corrections."""
+    weight = np.exp(-3.0 * FREQUENCIES**2)
+    waves = np.exp(-1j * FREQUENCIES[:, np.newaxis] * np.arange(-MARGIN, MARGIN + 1)) * weight[:, np.newaxis]
+    inverse = np.linalg.pinv(np.concatenate([waves.real, waves.imag]), 1e-13)
+    return np.ascontiguousarray((inverse * np.tile(weight, 2)).T)
 
 
-def densities(windows: Windows, a: int, b: int) -> list[FloatArray]:
-    """Return the densities of the performances from a to b, each in its window."""
-    w, low, sizes = windows, np.array(windows.low[a:b]), np.subtract(windows.high[a:b], windows.low[a:b])
-    ends = sizes.cumsum()
-    points = np.arange(ends[-1]) + np.repeat(low - ends + sizes, sizes)
-    found = density(w, points, *(np.repeat(each[a:b], sizes) for each in (w.m, w.s, w.peak)))
-    return [found[end - size : end] for size, end in zip(sizes.tolist(), ends.tolist(), strict=True)]
+FIT = _fit()
 
 
-def density(
-    windows: Windows, point: IntArray, mean: FloatArray, scale: FloatArray, peak: IntArray
+def corrections(rates: FloatArray) -> FloatArray:
+    """Return the corrections for rates per step: shape [rates, 2 * `MARGIN` + 1]."""
+    rate, decay = rates.reshape(-1, 1), np.exp(-rates).reshape(-1, 1)
+    square = rate * rate + FREQUENCIES * FREQUENCIES
+    sine, less = np.sin(FREQUENCIES) * decay, 1.0 - 2.0 * decay * np.cos(FREQUENCIES) + decay * decay
+    real = rate / square - 0.5 * (1.0 - decay * decay) / less
+    return np.concatenate((real, sine / less - FREQUENCIES / square), axis=1) @ FIT
+
+
+def kernels(windows: Windows) -> list[FloatArray]:
+    """Return the weights of the tilted integrals below each position, of f(x - d) for d from -`MARGIN`."""
+    low, high, found = windows.low, windows.high, [np.empty(0)]
+    rates = windows.step * np.array(windows.rates)
+    for a in range(1, len(low), PART):
+        b = min(a + PART, len(low))
+        most = min(max(high[i] - low[i - 1] for i in range(a, b)), WIDE)
+        part = np.zeros((b - a, MARGIN + max(most, MARGIN + 1)))
+        np.exp(-rates[a:b, np.newaxis] * np.arange(part.shape[1] - MARGIN), out=part[:, MARGIN:])
+        part[:, MARGIN] = 0.5
+        part[:, : 2 * MARGIN + 1] += corrections(rates[a:b])
+        found.extend(part)
+    return found
+
+
+def integral(
+    values: FloatArray, start: int, kernel: FloatArray, low: int, high: int, side: int
 ) -> FloatArray:
-    """Return Gaussian densities at grid points, relative to those at the points `peak`."""
-    z, least = ((windows.origin + windows.step * each - mean) / scale for each in (point, peak))
-    return np.exp(np.minimum(0.5 * (least * least - z * z), 600.0))
+    """Return the tilted integral of a function, known from `start`, at points from `low` to `high`.
+
+    The integral is from below, or from above if `side` is -1.
+    """
+    if side < 0:
+        return integral(values[::-1], -start - len(values), kernel, -high, -low, 1)[::-1]
+    first, stop = low - start + MARGIN, high - start + MARGIN
+    if stop <= len(kernel):
+        found = np.convolve(values, kernel[:stop])[max(first, 0) : stop]
+    else:
+        # Of a wide window: sum over 2, 4, 8, ... points, and correct the nearest.
+        known, rate = np.zeros(stop), kernel[2 * MARGIN + 1] ** (1.0 / (MARGIN + 1))
+        known[: len(values)] = values[:stop]
+        nearest = kernel[: 2 * MARGIN + 1].copy()
+        nearest[MARGIN:] -= rate ** np.arange(MARGIN + 1)
+        found, span = np.convolve(known, nearest)[:stop], 1
+        while span < stop:
+            known[span:] = known[span:] + rate**span * known[:-span]
+            span *= 2
+        found[MARGIN:] += known[: stop - MARGIN]
+        found = found[max(first, 0) :]
+    return found if first >= 0 else np.concatenate([np.zeros(high - low - len(found)), found])
 
 
-def sums(density: FloatArray, other: FloatArray) -> tuple[float, float, float]:
-    """Return the sums of p, p·k and p·k², with p the product of two functions, and k = 0, 1, ..."""
-    points = len(density)
-    total, linear, square = (density * other).dot(_powers(max(points, WIDE))[:points]).tolist()
+def lag_weights(lag: IntArray) -> FloatArray:
+    """Return the weights of f(x - d) in the integral without a tilt up to x, for each distance d."""
+    weights = np.concatenate([[0.0], corrections(np.zeros(1))[0], [0.0]])
+    weights[MARGIN + 1] += 0.5
+    weights[MARGIN + 2 :] += 1.0
+    return weights[(lag + MARGIN + 1).clip(0, 2 * MARGIN + 2)]
+
+
+def tilted(windows: Windows, first: int, stop: int) -> list[Tilted]:
+    """Return the tilted densities of groups: for each rank within a group, those of all members.
+
+    A member of rank r has the density N(m, s²)·e^(δx), where δ is the rate below r less that above. Its peak
+    is at m + s²δ, and its height is relative to the highest of that rank. Crowds have none.
+    """
+    w, found = windows, [Tilted(0, 0, 0.0, 1.0, 0.0) for _ in range(0)]
+    for g in range(first, stop):
+        a, b = w.starts[g], w.starts[g + 1]
+        if b - a > FEW:
+            continue
+        for rank in range(a, b):
+            tilt, x, most = w.rates[rank] - w.rates[rank + 1], w.step * w.center[rank], -np.inf
+            for i in range(a, b):
+                most = max(most, tilt * (w.m[i] - x + 0.5 * w.s[i] * w.s[i] * tilt))
+            for i in range(a, b):
+                rise = w.s[i] * w.s[i] * tilt
+                height = tilt * (w.m[i] - x + 0.5 * rise) - most
+                found.append(Tilted(w.high[a] - w.low[a], w.low[a], w.m[i] + rise, w.s[i], height))
+    return found
+
+
+def densities(windows: Windows, first: int, stop: int) -> list[FloatArray]:
+    """Tabulate the densities of `tilted` in their windows."""
+    table = np.array(tilted(windows, first, stop)).reshape(-1, 5)
+    sizes = table[:, 0].astype(np.int64)
+    ends = sizes.cumsum()
+    low, peak, scale, height = np.repeat(table[:, 1:].T, sizes, axis=1)
+    z = (windows.step * (np.arange(len(low)) - np.repeat(ends - sizes, sizes) + low) - peak) / scale
+    return np.split(np.exp(height - 0.5 * z * z), ends[:-1])
+
+
+def sums(values: FloatArray) -> tuple[float, float, float]:
+    """Return the sums of p, p·k and p·k², for k = 0, 1, ..."""
+    points = len(values)
+    total, linear, square = values.dot(_powers(max(points, WIDE))[:points]).tolist()
     return total, linear, square
 
 
@@ -76,34 +153,5 @@ def sums(density: FloatArray, other: FloatArray) -> tuple[float, float, float]:
 def _powers(points: int) -> FloatArray:
     """Return 1, k and k² for k = 0, 1, ...: shape [points, 3]."""
     found = np.vander(np.arange(points, dtype=np.float64), 3, increasing=True)
-    found.flags.writeable = False
-    return found
-
-
-def running_integral(values: FloatArray) -> FloatArray:
-    """Return the integral up to each grid point, in units of the step."""
-    return values.cumsum() + np.convolve(values, _STENCIL)[MARGIN:-MARGIN]
-
-
-def integral(values: FloatArray, start: int, low: int, high: int, side: int) -> FloatArray:
-    """Integrate a function, known from `start`, up to the points from `low` to `high`; from above for -1."""
-    points, lag, size = len(values), low - start, high - low
-    if points <= WIDE and size <= WIDE and -WIDE <= lag <= WIDE:
-        return values.dot(_integration()[int(side > 0), :points, WIDE + lag : WIDE + lag + size])
-    if side < 0:
-        return integral(values[::-1], -start - points, -high, -low, 1)[::-1]
-    running = running_integral(values)
-    before, known = min(max(-lag, 0), size), min(max(points - lag, 0), size)
-    found = np.zeros(size)
-    found[before:known] = running[before + lag : known + lag]
-    found[known:] = running[-1]
-    return found
-
-
-@lru_cache(maxsize=1)
-def _integration() -> FloatArray:
-    """Return weights of point j in the integrals from above and up to point k - `WIDE`: shape [2, j, k]."""
-    up = weights(-WIDE, 2 * WIDE, 0, WIDE).T
-    found = np.stack([1.0 - up, up])
     found.flags.writeable = False
     return found

@@ -6,16 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
 
 from racebot.ratings.numerics.expectation_propagation import (
     along_chain,
     jointly,
-    jointly_banded,
     through_layers,
-    wins,
 )
-from racebot.ratings.numerics.truncated_normal import win
 
 EXACT: dict[str, Any] = {"rounds": 500, "tolerance": 1e-10}
 Comparisons = list[tuple[int, int, float]]
@@ -107,20 +103,6 @@ def test_cycles_agree_with_sampling(comparisons) -> None:
     np.testing.assert_allclose(variance, true_variance, rtol=0.08)
 
 
-def test_plain_loops_give_the_evidence_of_linear_algebra() -> None:
-    """Ties at the start, in the middle and at the end, and an upset."""
-    groups = [[0, 1], [2], [3, 4, 5], [6, 7], [8], *([10 + i] for i in range(20)), list(range(30, 36))]
-    order = [unit for group in groups for unit in group]
-    rng = np.random.default_rng(4)
-    means, variances = rng.normal(25, 6, len(order)).tolist(), rng.uniform(2, 90, len(order)).tolist()
-    flat = [pair for better, worse in itertools.pairwise(groups) for pair in everyone(better, worse, 0.5)]
-    winners, losers = ([order.index(pair[side]) for pair in flat] for side in (0, 1))
-    arguments = (means, variances, winners, losers, [0.5] * len(flat))
-    np.testing.assert_allclose(
-        jointly_banded(*arguments, **EXACT), jointly(*arguments, **EXACT), rtol=1e-7, atol=1e-9
-    )
-
-
 def test_all_schedules_agree_on_a_chain() -> None:
     rng = np.random.default_rng(3)
     means, variances = rng.normal(25, 8, 12).tolist(), rng.uniform(2, 90, 12).tolist()
@@ -158,10 +140,3 @@ def test_cycles_stay_finite_after_any_upset(spread: float) -> None:
     assert np.isfinite(mean).all()
     assert (variance > 0).all()
     assert (variance <= np.array(variances) * (1 + 1e-9)).all()
-
-
-@given(t=st.floats(-1e3, 1e3), margin=st.floats(0, 50))
-def test_several_wins_agree_with_single_ones(t: float, margin: float) -> None:
-    found = wins(np.array([t, -t]), np.array([margin, margin]))
-    expected = np.transpose([win(t, margin), win(-t, margin)])
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
