@@ -236,14 +236,14 @@ class Standings(LedgerTable):
         on the leaderboard comes later have zero races.
         """
         chosen = "" if players is None else " AND player IN (SELECT value FROM json_each(?3))"
-        rows = self._connection.rows(
+        sql = (
             "SELECT player, state_before, 0.0, points_before, races_before,"  # noqa: S608
             " standings.finishes - sum(place IS NOT NULL), standings.wins - sum(place IS 1), last_race_at,"
             " '', 0, min(sequence) FROM changes LEFT JOIN standings USING (leaderboard, player)"
-            f" WHERE leaderboard = ?1 AND sequence >= ?2{chosen} GROUP BY player",
-            board.key,
-            sequence,
-            *([] if players is None else [json.dumps(list(players))]),
+            f" WHERE leaderboard = ?1 AND sequence >= ?2{chosen} GROUP BY player"
+        )
+        rows = self._connection.rows(
+            sql, board.key, sequence, *([] if players is None else [json.dumps(list(players))])
         )
         return standings_of(rows)
 

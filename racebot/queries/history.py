@@ -83,16 +83,14 @@ class PlayerFigures:
 
 def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1) -> list[PlayedRace]:
     """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
-    rows = ledger.connection.stream(
+    sql = (
         "SELECT rated.race, sequence, ended_at, place, goal,"
         " points_before, points_after, races_before, result"
         " FROM changes AS mine INDEXED BY changes_by_player"
         " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
-        " WHERE leaderboard = ?1 AND player = ?2 ORDER BY sequence DESC LIMIT ?3",
-        leaderboard,
-        player,
-        limit,
+        " WHERE leaderboard = ?1 AND player = ?2 ORDER BY sequence DESC LIMIT ?3"
     )
+    rows = ledger.connection.stream(sql, leaderboard, player, limit)
     found = []
     for race, sequence, ended_at, place, goal, before, after, races_before, result in rows:
         entrants = entrants_of(race, result)
@@ -136,16 +134,13 @@ def last_results(
     ledger: Ledger, leaderboard: int, players: Sequence[str], count: int, last: int | None = None
 ) -> dict[str, list[ShortResult]]:
     """Return the last results of each player, oldest first, up to the race with the number `last`."""
-    rows = ledger.connection.rows(
+    sql = (
         "SELECT wanted.value, (SELECT json_group_array(json_array(place, change)) FROM ("
         "  SELECT place, points_after - points_before AS change FROM changes INDEXED BY changes_by_player"
         "  WHERE leaderboard = ?1 AND player = wanted.value AND (?4 IS NULL OR sequence <= ?4)"
-        "  ORDER BY sequence DESC LIMIT ?3)) FROM json_each(?2) AS wanted",
-        leaderboard,
-        json.dumps(list(players)),
-        count,
-        last,
+        "  ORDER BY sequence DESC LIMIT ?3)) FROM json_each(?2) AS wanted"
     )
+    rows = ledger.connection.rows(sql, leaderboard, json.dumps(list(players)), count, last)
     return {player: [ShortResult(*each) for each in reversed(json.loads(found))] for player, found in rows}
 
 

@@ -312,10 +312,13 @@ def _counts(
     ledger: Ledger, board: Leaderboard, listing: Listing, rating: float = float("inf")
 ) -> tuple[int, int]:
     """Return the number of listed players rated above `rating`, and the number of all listed players."""
-    ((above, listed),) = ledger.connection.rows(
+    sql = (
         "SELECT coalesce(sum(rating > ?4), 0), count(*) FROM standings INDEXED BY standings_by_rating"
         " WHERE leaderboard = ?1 AND finishes >= ?2 AND last_race_at >= ?3"
-        " AND player NOT IN (SELECT player FROM hidden_players)",
+        " AND player NOT IN (SELECT player FROM hidden_players)"
+    )
+    ((above, listed),) = ledger.connection.rows(
+        sql,
         board.id,
         listing.minimum_finishes,
         exact_time(listing.earliest(ledger.standings.latest_race(board))),

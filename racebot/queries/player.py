@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -12,14 +11,13 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_of, states_of
+from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_of
 from racebot.ledger.store import Ledger
 from racebot.queries import Beside, FinishTime, Listed, Place, ShownId
 from racebot.queries.history import PlayedRace, last_year, played_races
 from racebot.queries.leaderboard import PlacedPlayer, place_among, shared_facts
 from racebot.queries.race import reasons_of
-from racebot.queries.races import RaceRow, entrants_of, finish_time, races_numbered
-from racebot.queries.records import Record, upsets
+from racebot.queries.races import entrants_of, finish_time
 from racebot.queries.standings import Listing
 from racebot.ratings import registry
 from racebot.standings.rater import current_states
@@ -27,9 +25,9 @@ from racebot.standings.rater import current_states
 _TOGETHER = (
     "FROM changes AS mine INDEXED BY changes_by_player"
     " CROSS JOIN changes AS other USING (leaderboard, sequence)"
-    " WHERE leaderboard = ?1 AND mine.player = ?2 AND other.player = ?3"
+    " WHERE leaderboard = ?1 AND mine.player = ?2 AND other.player <> ?2"
 )
-"""The changes of two players in each race that both entered."""
+"""The changes of a player and of others in each race that both entered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +82,16 @@ class Comparison:
 
 
 class OpponentRecord(NamedTuple):
-    """A player's record against another. Races that ranked neither above the other only count as met."""
+    """A player's record against another. Races that ranked neither above the other only count as met.
+
+    `unfinished` are those that neither finished.
+    """
 
     id: str
     met: int
     ahead: int
     behind: int
+    unfinished: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,20 +130,6 @@ class PlayerRecord:
         return rivals(self.ledger, self.board, self.standing.id, self.opponents[first:last])
 
 
-@dataclass(frozen=True, slots=True)
-class Highlights:
-    """What is told of a player beside their races.
-
-    `best_win` is the least likely one. `best_result` is the race of the last year with the highest gain, with
-    the reasons in words. `last_races` has the last races by their numbers in the sequence.
-    """
-
-    rivals: Sequence[Rival]
-    best_result: tuple[PlayedRace, str] | None
-    best_win: Record | None
-    last_races: Mapping[int, RaceRow]
-
-
 def rated_players(ledger: Ledger) -> list[NamedPlayer]:
     """Return all players with a rating who are not hidden, by id."""
     rows = ledger.connection.rows(
@@ -167,25 +155,6 @@ def player_record(ledger: Ledger, board: Leaderboard, standing: PlayerStanding) 
     """Return a player's races on the leaderboard of a standing with it."""
     latest = ledger.standings.latest_race(board)
     return PlayerRecord(ledger, board, standing, played_races(ledger, board.key, standing.id)[::-1], latest)
-
-
-def highlights(
-    record: PlayerRecord, *, settled: int, races: int, opponents: int, with_reasons: bool
-) -> Highlights:
-    """Return what is told of a player beside their races.
-
-    Args:
-        settled: the number of races after which ratings are settled.
-        races: the number of last races to return.
-        opponents: the number of opponents met most.
-        with_reasons: whether to explain the best result of the last year.
-    """
-    ledger, board, player = record.ledger, record.board, record.standing.id
-    rivals, result = record.rivals(last=opponents), best_of_year(record, settled) if with_reasons else None
-    last = races_numbered(ledger, board.key, [race.sequence for race in record.history[-races:]])
-    before = min(settled, len(record.history) - 1)
-    wins = upsets(ledger, board, player=player, settled=before, limit=1)
-    return Highlights(rivals, result, wins[0] if wins else None, last)
 
 
 def best_of_year(record: PlayerRecord, settled: int) -> tuple[PlayedRace, str] | None:
@@ -235,36 +204,27 @@ def compared(ledger: Ledger, board: Leaderboard, player: str, other: str) -> Com
     """Compare two players on a leaderboard. A player who has not raced there counts as a newcomer."""
     model = registry.create(board.model, board.parameters)
     states = np.array([state for state, _ in current_states(ledger, board, [player, other])])
-    ((met, ahead, behind, unfinished),) = ledger.connection.rows(
-        "SELECT count(*), coalesce(sum(coalesce(mine.place, 1e9) < coalesce(other.place, 1e9)), 0),"
-        " coalesce(sum(coalesce(other.place, 1e9) < coalesce(mine.place, 1e9)), 0),"
-        f" coalesce(sum(coalesce(mine.place, other.place) IS NULL), 0) {_TOGETHER}",
-        board.id,
-        player,
-        other,
-    )
     chance = float(model.win_probability(states[:1], states[1:])[0])
-    return Comparison(chance, met, ahead, behind, unfinished)
+    never = OpponentRecord(other, 0, 0, 0, 0)
+    _, *together = next(iter(opponents_of(ledger, board.id, player, other)), never)
+    return Comparison(chance, *together)
 
 
 def meetings(
     ledger: Ledger, board: Leaderboard, player: str, other: str, limit: int = -1, offset: int = 0
 ) -> list[Meeting]:
     """Return the races of two players against each other, newest first; all of them if `limit` is -1."""
-    rows = ledger.connection.rows(
+    sql = (
         "SELECT race, ended_at, mine.place, other.place, result,"  # noqa: S608 - constants
         " mine.points_after - mine.points_before, other.points_after - other.points_before"
-        f" FROM (SELECT mine.* {_TOGETHER} ORDER BY sequence DESC LIMIT ?4 OFFSET ?5) AS mine"
+        f" FROM (SELECT mine.* {_TOGETHER} AND other.player = ?3"
+        "  ORDER BY sequence DESC LIMIT ?4 OFFSET ?5) AS mine"
         " CROSS JOIN changes AS other ON other.leaderboard = ?1 AND other.sequence = mine.sequence"
         "  AND other.player = ?3"
         " CROSS JOIN rated ON rated.leaderboard = ?1 AND rated.sequence = mine.sequence"
-        " CROSS JOIN races ON races.name = rated.race ORDER BY mine.sequence DESC",
-        board.id,
-        player,
-        other,
-        limit,
-        offset,
+        " CROSS JOIN races ON races.name = rated.race ORDER BY mine.sequence DESC"
     )
+    rows = ledger.connection.rows(sql, board.id, player, other, limit, offset)
     found = []
     for race, ended_at, place, other_place, result, *changes in rows:
         entrants = {each.get("user_id"): each for each in entrants_of(race, result)}
@@ -275,20 +235,20 @@ def meetings(
     return found
 
 
-def opponents_of(ledger: Ledger, leaderboard: int, player: str) -> list[OpponentRecord]:
-    """Return a player's opponents, most races together first, then the most recently met."""
-    rows = ledger.connection.rows(
+def opponents_of(
+    ledger: Ledger, leaderboard: int | None, player: str, other: str | None = None
+) -> list[OpponentRecord]:
+    """Return a player's opponents, or one of them, most races together first, then the most recently met."""
+    sql = (
         "SELECT other.player, count(*) AS met,"
         " sum(coalesce(mine.place, 1e9) < coalesce(other.place, 1e9)),"
-        " sum(coalesce(other.place, 1e9) < coalesce(mine.place, 1e9))"
-        " FROM changes AS mine INDEXED BY changes_by_player"
-        " CROSS JOIN changes AS other USING (leaderboard, sequence)"
-        " WHERE leaderboard = ?1 AND mine.player = ?2 AND other.player <> ?2"
-        " GROUP BY other.player ORDER BY met DESC, max(sequence) DESC, other.player",
-        leaderboard,
-        player,
+        " sum(coalesce(other.place, 1e9) < coalesce(mine.place, 1e9)),"
+        f" sum(coalesce(mine.place, other.place) IS NULL) {_TOGETHER}"
+        f" {'' if other is None else 'AND other.player = ?3'}"
+        " GROUP BY other.player ORDER BY met DESC, max(sequence) DESC, other.player"
     )
-    return list(map(OpponentRecord._make, rows))
+    values = [leaderboard, player, *([] if other is None else [other])]
+    return list(map(OpponentRecord._make, ledger.connection.rows(sql, *values)))
 
 
 def opponent_rank(ledger: Ledger, leaderboard: int, player: str, other: str) -> int | None:
@@ -302,21 +262,13 @@ def rivals(ledger: Ledger, board: Leaderboard, player: str, records: Sequence[Op
     if not records:
         return []
     model = registry.create(board.model, board.parameters)
-    rows = ledger.connection.rows(
-        "SELECT player, name, points, state FROM json_each(?2) AS wanted"
-        " CROSS JOIN standings ON leaderboard = ?1 AND player = wanted.value"
-        " CROSS JOIN shown_players ON shown_players.id = player",
-        board.key,
-        json.dumps([player, *(record.id for record in records)]),
-    )
-    current = {row[0]: row for row in rows}
-    states = dict(zip(current, states_of([row[3] for row in rows]), strict=True))
-    theirs = np.array([states[record.id] for record in records])
-    chances = model.win_probability(np.array([states[player]]), theirs).tolist()
+    wanted = [player, *(record.id for record in records)]
+    current = {each.player: each for each in ledger.standings.of(board, wanted)}
+    theirs = np.array([current[record.id].state for record in records])
+    chances = model.win_probability(np.array([current[player].state]), theirs).tolist()
     withheld = ledger.people.withheld()
     found = []
-    for (opponent, met, ahead, behind), chance in zip(records, chances, strict=True):
-        _, name, points, _ = current[opponent]
-        shown = None if opponent in withheld else opponent
-        found.append(Rival(shown, name, met, ahead, behind, points, chance))
+    for (opponent, met, ahead, behind, _), chance in zip(records, chances, strict=True):
+        shown, now = None if opponent in withheld else opponent, current[opponent]
+        found.append(Rival(shown, now.name, met, ahead, behind, now.points, chance))
     return found

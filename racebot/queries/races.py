@@ -130,24 +130,20 @@ def rating_changes(
 ) -> Iterator[RatingChange]:
     """Yield the changes of up to `limit` races after a sequence number; -1 means no limit."""
     after_and_limit = "WHERE leaderboard = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
-    rows = ledger.connection.stream(
+    sql = (
         "SELECT sequence, player, players.name, place,"  # noqa: S608 - constants
         " points_before, points_after, races_before, parts"
         f" FROM (SELECT leaderboard, sequence FROM rated {after_and_limit})"
         " CROSS JOIN changes USING (leaderboard, sequence)"
         " CROSS JOIN shown_players AS players ON players.id = player"
-        " ORDER BY sequence, place IS NULL, place, player",
-        leaderboard,
-        after,
-        limit,
+        " ORDER BY sequence, place IS NULL, place, player"
     )
-    races = ledger.connection.stream(
+    rows = ledger.connection.stream(sql, leaderboard, after, limit)
+    sql = (
         "SELECT sequence, race, ended_at, result FROM rated"  # noqa: S608 - constants
-        f" JOIN races ON races.name = race {after_and_limit}",
-        leaderboard,
-        after,
-        limit,
+        f" JOIN races ON races.name = race {after_and_limit}"
     )
+    races = ledger.connection.stream(sql, leaderboard, after, limit)
     of_race, race, ended_at = 0, "", START.counted_at
     withheld = ledger.people.withheld()
     entrants: dict[str, Mapping[str, Any]] = {}

@@ -120,15 +120,13 @@ def final_since(board: Leaderboard, now: datetime) -> datetime | None:
 def corrections(ledger: Ledger, board: Leaderboard, final: datetime) -> list[Correction]:
     """Return the races of a season that changed since it was final, the latest first."""
     kinds = ["exclude", "include", *(["skip", "count"] if board.rule.finished else [])]
-    rows = ledger.connection.rows(
+    sql = (
         "SELECT race, max(coalesce(corrected_at, counted_at), coalesce(max(given_at), '')) AS moment"
         " FROM rated JOIN races ON races.name = race"
         " LEFT JOIN orders ON subject = race AND kind IN (SELECT value FROM json_each(?))"
-        " WHERE leaderboard = ? GROUP BY race HAVING moment > ? ORDER BY moment DESC, race",
-        json.dumps(kinds),
-        board.key,
-        exact_time(final),
+        " WHERE leaderboard = ? GROUP BY race HAVING moment > ? ORDER BY moment DESC, race"
     )
+    rows = ledger.connection.rows(sql, json.dumps(kinds), board.key, exact_time(final))
     return [Correction(row["race"], moment_of(row["moment"])) for row in rows]
 
 

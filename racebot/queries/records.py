@@ -94,7 +94,7 @@ def upsets(
     of the last race before the wins, and of the last of them.
     """
     index = "changes_won" if player is None else "changes_by_player"
-    wins = ledger.connection.rows(
+    sql = (
         "SELECT player, sequence FROM ("  # noqa: S608 - constants
         "  SELECT sequence, player, points_before - ("
         "   SELECT avg(points_before) FROM changes AS other"
@@ -105,13 +105,10 @@ def upsets(
         f"  {'AND player = ?2' if player is not None else ''}"
         "  AND player NOT IN (SELECT player FROM hidden_players)"
         "  ORDER BY lead IS NULL, lead LIMIT ?4"
-        " ) WHERE lead IS NOT NULL ORDER BY lead",
-        board.key,
-        player,
-        settled,
-        max(LIKELY_UPSETS, 2 * limit),
-        after,
-        until,
+        " ) WHERE lead IS NOT NULL ORDER BY lead"
+    )
+    wins = ledger.connection.rows(
+        sql, board.key, player, settled, max(LIKELY_UPSETS, 2 * limit), after, until
     )
     rows = ledger.connection.rows(
         "SELECT sequence, player, state_before FROM json_each(?2) AS wanted"

@@ -88,16 +88,14 @@ def standings_before(
 
 def _ends(ledger: Ledger, board: Leaderboard, rows: Sequence[Standing], first: int) -> dict[str, datetime]:
     """Return when each player's last race before race `first` ended."""
-    found = ledger.connection.rows(
+    sql = (
         "SELECT wanted.value, ended_at, ended_at < counted_at FROM json_each(?2) AS wanted"
         " CROSS JOIN rated ON leaderboard = ?1 AND sequence = ("
         "  SELECT max(sequence) FROM changes INDEXED BY changes_by_player"
         "  WHERE leaderboard = ?1 AND player = wanted.value AND sequence < ?3)"
-        " CROSS JOIN races ON races.name = race",
-        board.key,
-        json.dumps([row.player for row in rows]),
-        first,
+        " CROSS JOIN races ON races.name = race"
     )
+    found = ledger.connection.rows(sql, board.key, json.dumps([row.player for row in rows]), first)
     ends = {player: moment_of(ended_at) for player, ended_at, _ in found}
     # A race counts from its end, or later if recorded late. Only then may an earlier one end later.
     late = (player for player, _, is_late in found if is_late)

@@ -86,10 +86,7 @@ class Texts(BaseModel):
         "{name}{time:'s time edited|}{dq: disqualified|}{dnf: set to DNF|}{done: set to finished|}",
         "one edit in `correction`",
     )
-    edit_other: str = _text(
-        "{deleted:an account was deleted|result changed}",
-        "the same for a deleted account, an edit of no single entrant, or more than two edits",
-    )
+    edit_other: str = _text("{deleted:an account was deleted|result changed}", "any other edit, or several")
     player: str = _text("{place} {name} {after} ({change}{new}{move})", "one rated entrant", "before")
     team_member: str = _text(
         "{first:{place} {team}: |}{name} {after} ({change}{new})", "an entrant of a rated team", "before"
@@ -106,9 +103,7 @@ class Texts(BaseModel):
     withdrawn: str = _text(
         "This race will not be recorded: the rating changes above do not count.", "withdraws the changes"
     )
-    not_counted: str = _text(
-        "This race does not count: it changes no ratings.", "opens the first answer where a race cannot count"
-    )
+    not_counted: str = _text("This race does not count: it changes no ratings.", "where a race cannot count")
     in_event: str = _text(
         "This room belongs to {event}, {shown:and counts when it closes|its results secret until it closes}.",
         "tells a room of its event, whose results are shown or secret until then",
@@ -124,15 +119,11 @@ class Texts(BaseModel):
 
     # Messages on Discord
     discord_player: str = _text("**{place}** {name}{time} · {after} ({change}{new}{move})", "one entrant")
-    discord_score: str = _text(
-        "**{place}** {name}{time} · {score} ({ordinal} with {total})", "the same where scores decide"
-    )
+    discord_score: str = _text("**{place}** {name}{time} · {score} ({ordinal} with {total})", "with scores")
     discord_best: str = _text("Personal best: {names}", "names finishers who were never faster")
     discord_upset: str = _text("Upset: {name} won with a chance of {chance}", "marks an unlikely win")
 
-    discord_title: str = _text(
-        "{leaderboard} · {season:the season|week until {date}}", "the title of a season's or a week's summary"
-    )
+    discord_title: str = _text("{leaderboard} · {season:the season|week until {date}}", "a summary's title")
     discord_climber: str = _text("▲ {ordinal} {name}", "a player who gained most places", "place")
     discord_most: str = _text("Most races: {name} ({count})", "the players with most races")
     discord_podium: str = _text("**{place}** {name} · {total}", "a player on its podium")
@@ -141,16 +132,10 @@ class Texts(BaseModel):
     # Answers
     rating: str = _text("{name}: {points}, {standing}", "opens the answer to !rating", "leaderboard")
     rating_place: str = _text("{ordinal} of {listed}", "the standing of a listed player", "place")
-    rating_too_few: str = _text(
-        "{missing} more {missing:finish|finishes} to be ranked", "the standing with too few finishes"
-    )
+    rating_too_few: str = _text("{missing} more {missing:finish|finishes} to be ranked", "too few finishes")
     unranked_points: str = _text("{points}?", "the points of a player who is not ranked yet, in all texts")
-    rating_unlisted: str = _text(
-        "not listed{hidden:| after {days} days without a race}", "the standing if hidden or inactive"
-    )
-    rating_pending: str = _text(
-        "{points} ({change}) if {record:recorded|it stands}", "the rating after this room's race"
-    )
+    rating_unlisted: str = _text("not listed{hidden:| after {days} days without a race}", "hidden, inactive")
+    rating_pending: str = _text("{points} ({change}) if {record:recorded|it stands}", "by this room's race")
     rating_record: str = _text(
         "{races} {races:race|races}, {wins} {wins:win|wins}, {finishes} finished",
         "a player's record",
@@ -161,27 +146,16 @@ class Texts(BaseModel):
     hidden_name: str = _text("hidden player", "in place of a hidden player's name")
     deleted_name: str = _text("deleted account", "in place of the name of a deleted or forgotten account")
     player_hidden: str = _text("That player is hidden.", "answers questions about a hidden player")
-    unknown_player: str = _text(
-        "No player has that name.{alike: Did you mean {names}?|}",
-        "answers an unknown name, perhaps with similar names",
-    )
-    nothing_yet: str = _text(
-        "{name} has no {score:score|rated race} yet.", "answers !why, !score and !need without a race"
-    )
+    unknown_player: str = _text("No player has that name.{alike: Did you mean {names}?|}", "an unknown name")
+    nothing_yet: str = _text("{name} has no {score:score|rated race} yet.", "if a player has no race")
 
     leaderboard: str = _text("{leaderboard}, top {count} of {listed}: ", "opens the answer to !leaderboard")
     leaderboard_player: str = _text("{place} {name} {points}", "one player of the leaderboard")
-    leaderboard_empty: str = _text(
-        "No player is ranked yet. Finishes needed: {needed}", "answers !leaderboard on an empty one"
-    )
+    leaderboard_empty: str = _text("No player is ranked yet. Finishes needed: {needed}", "an empty one")
     unknown_leaderboard: str = _text("No leaderboard has that name.", "answers !leaderboard and a wrong name")
     link: str = _text("{url}", "ends it where pages are published")
 
-    why: str = _text(
-        "{name} {after} ({change}), last race: ",
-        "opens the answer to !why about an earlier race",
-        "leaderboard",
-    )
+    why: str = _text("{name} {after} ({change}), last race: ", "opens the answer to !why", "leaderboard")
     why_pending: str = _text(
         "{name} {after} ({change}) if {record:recorded|it stands}: ",
         "the same for this room's race",
@@ -203,9 +177,7 @@ class Texts(BaseModel):
     why_winner: str = _text("a winner never loses", "a limit: the winner keeps their rating")
     why_last: str = _text("last place never gains", "a limit: last of all, or not finished")
     why_limit: str = _text("{limit} {points}", "what a limit added or took away")
-    why_opponents: str = _text(
-        "{cost:cost|gained}: {names}", "opponents that cost or gained the most, the largest effect first"
-    )
+    why_opponents: str = _text("{cost:cost|gained}: {names}", "opponents that cost or gained most")
     why_opponent: str = _text("{name} ({chance}{first: to beat|})", "an opponent, and the chance")
     why_as_expected: str = _text("about as expected", "in place of opponents, if no result stood out")
 
@@ -214,18 +186,11 @@ class Texts(BaseModel):
     scores_preliminary: str = _text("preliminary until {needed} have finished", "ends them until then")
     score: str = _text("{name}: {ordinal} of {listed} with {score}", "opens the answer to !score")
     score_counted: str = _text("counted {scores}", "the scores in the total")
-    score_division: str = _text(
-        "{division} (at least {least} {least:race|races})", "the sum, if races are missing for the mean"
-    )
+    score_division: str = _text("{division} (at least {least} {least:race|races})", "with races missing")
     score_dropped: str = _text("dropped {scores}", "the others, if there are any")
     score_cut: str = _text("the cut is {line}", "the total at the cut")
-    scores_missing: str = _text(
-        "{leaderboard} has no {cut:cut|scores by par}.",
-        "answers !need without a cut, and both if another leaderboard has scores",
-    )
-    need: str = _text(
-        "{leaderboard}: {ordinal} with {score}; the cut is {line}. ", "opens the answer to !need", "name"
-    )
+    scores_missing: str = _text("{leaderboard} has no {cut:cut|scores by par}.", "where there is none")
+    need: str = _text("{leaderboard}: {ordinal} with {score}; the cut is {line}. ", "opens !need", "name")
     need_secured: str = _text("Secured.", "follows it if the place is certain")
     need_inside: str = _text("Inside the cut unless others improve.", "the same if the place is not certain")
     need_race: str = _text(
@@ -244,9 +209,7 @@ class Texts(BaseModel):
     why_score_forfeit: str = _text("score 0: not finished", "explains a score of 0, in !why")
 
     odds: str = _text("Chances to win: ", "opens the answer to !odds", "leaderboard")
-    odds_player: str = _text(
-        "{name} {chance}{ranked:|?}{new: (new)|}", "one entrant's chance, marked if not ranked yet or new"
-    )
+    odds_player: str = _text("{name} {chance}{ranked:|?}{new: (new)|}", "an entrant; not ranked yet, or new")
     odds_rest: str = _text("{count} others share {chance}", "the entrants who are not named")
     odds_none: str = _text(
         "{counts:Odds need two known entrants before the start, without teams.|"
@@ -277,10 +240,7 @@ class Texts(BaseModel):
         "answers !ratings off",
     )
     on: str = _text("I'm back in this room.", "answers !ratings on")
-    counts: str = _text(
-        "This race counts {record:if it is recorded|now}.",
-        "answers !ratings count, and skip where a record decides",
-    )
+    counts: str = _text("This race counts {record:if it is recorded|now}.", "answers !ratings count and skip")
     skipped: str = _text("This race does not count. {command} count undoes this.", "answers !ratings skip")
     event_unknown: str = _text("No open event has that name.", "answers !ratings event")
     event_taken: str = _text("This room belongs to another event.", "the same if it does")

@@ -95,7 +95,7 @@ def test_opponents_are_not_ranked_in_races_that_neither_finished(merge: Merge) -
             result("d", "ann=bo", dnf="cy", after=3),
         ]
     )
-    assert opponents(view) == [("id-bo", 4, 1, 1), ("id-cy", 3, 1, 1)]
+    assert opponents(view) == [OpponentRecord("id-bo", 4, 1, 1, 1), OpponentRecord("id-cy", 3, 1, 1, 1)]
 
 
 def test_opponents_with_equally_many_races_begin_with_the_last_one_met(merge: Merge) -> None:

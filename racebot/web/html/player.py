@@ -11,8 +11,9 @@ from racebot import addresses
 from racebot.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.queries.history import PlayedRace, figures, milestones
 from racebot.queries.leaderboard import ListedPlayer
-from racebot.queries.player import OpponentRecord, PlayerRecord, highlights, meetings
+from racebot.queries.player import OpponentRecord, PlayerRecord, best_of_year, meetings
 from racebot.queries.races import races_numbered
+from racebot.queries.records import upsets
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import integer
 from racebot.web.html import charts, templating
@@ -42,17 +43,12 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
     if record is None:
         return None
     settled = view.publication.provisional_races
-    found = highlights(
-        record,
-        settled=settled,
-        races=LAST_RACES,
-        opponents=OPPONENTS_SHOWN,
-        with_reasons=request.served,  # an export does not follow changes of other races
-    )
     history, standing, total = record.history, record.standing, figures(record.history, settled)
+    before, numbers = min(settled, len(history) - 1), [race.sequence for race in history[-LAST_RACES:]]
+    best_wins = upsets(view.ledger, board.stored, player=player, settled=before, limit=1)
     first, last = (day(history[i].ended_at) for i in (0, -1))
     label = f"Rating of {shown_name(standing.name)} from {first} to {last}"
-    numbers = f"now {integer(standing.points)} points, highest {integer(total.peak.after)}"
+    now = f"now {integer(standing.points)} points, highest {integer(total.peak.after)}"
     return templating.board_page(
         request,
         "player.html",
@@ -62,17 +58,19 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         figures=total,
         year=charts.Year(history),
         milestones=milestones(history),
-        found=found,
+        # An export does not follow changes of other races.
+        best_result=best_of_year(record, settled) if request.served else None,
+        best_win=best_wins[0] if best_wins else None,
         racer=view.racer(board, player),
         neighbors=_neighbors(request, board, record),
-        graph=charts.ratings([history], f"{label}: {numbers}"),
+        graph=charts.ratings([history], f"{label}: {now}"),
         graph_data=charts.graph_data(request.path, [(standing.name, history)]),
         score_graph=charts.scores,
-        opponents=found.rivals,
+        opponents=record.rivals(last=OPPONENTS_SHOWN),
         all_opponents=len(record.opponents),
         whole=_opponent_lists(board, record) if len(record.opponents) > OPPONENTS_SHOWN else [],
         races=history[: -LAST_RACES - 1 : -1],
-        rows=found.last_races,
+        rows=races_numbered(view.ledger, board.key, numbers),
         history=history,
         standings=view.standings(player),
         rooms=[each for each in view.live_rooms().of(player) if each[1].board == board.address.stem],
