@@ -10,6 +10,7 @@ ended leads to two reads: one soon, and one after the site's cache of the old an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -32,7 +33,6 @@ from racebot.bot.room.events import (
     Moment,
     QuietOrder,
     Read,
-    RoomPolicy,
     Settle,
     Signal,
     miss_pause,
@@ -41,6 +41,8 @@ from racebot.bot.room.events import (
 from racebot.ledger.outbox import CaseRow
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.settings.model import Settings
+from racebot.standings.counting import RatingRules
 
 SITE_CACHE = 5.0
 """Seconds for which the site caches a race's data."""
@@ -63,6 +65,8 @@ class Case:
     """Everything known about one race. Only `step` changes it, and only in a copy.
 
     Attributes:
+        rules: returns which races count where. That changes when a goal is renamed.
+        speaks: whether the bot may write in the room.
         row: what outlives the process; None for a race that is not followed.
         is_settled: whether the ledger has rated the race.
         settled_as: the fingerprint of the result that it rated, if that needed no record.
@@ -72,7 +76,9 @@ class Case:
     """
 
     name: str
-    policy: RoomPolicy
+    settings: Settings
+    rules: Callable[[], RatingRules]
+    speaks: bool = True
     row: CaseRow | None = None
     is_settled: bool = False
     settled_as: str | None = None
@@ -154,7 +160,7 @@ class _Step:
 
     def __init__(self, case: Case, now: Moment) -> None:
         self.case = case
-        self.rating = case.policy.rating()
+        self.rating = case.rules()
         self.now = now
         self.effects: list[Effect] = []
         self.is_read = False
@@ -322,7 +328,7 @@ class _Step:
             case.row = CaseRow(case.name, race.category)  # so that a restart rejoins the room
         elif race.result is not None and not race.result.hidden:
             self._await_record(race.result)
-        if case.policy.greet and race.starts_soon and not case.is_quiet:
+        if case.speaks and case.settings.greet and race.starts_soon and not case.is_quiet:
             self.effects.append(Act.GREET)
 
     def _finished(self, result: RaceResult) -> None:
@@ -337,7 +343,7 @@ class _Step:
     def _offer(self, result: RaceResult) -> None:
         """Announce a result in its room once it has not changed for the quiet time."""
         if self.case.is_watched and not self.case.holds(result):
-            self.case._stands_at = self.now.seconds + self.case.policy.quiet
+            self.case._stands_at = self.now.seconds + self.case.settings.quiet_seconds
         self.case._candidate = result
 
     def _await_record(self, result: RaceResult) -> None:
@@ -374,7 +380,7 @@ class _Step:
             self._announce(case._candidate)
 
     def _announce(self, result: RaceResult) -> None:
-        if self.case.policy.announce and not self.case.is_quiet:
+        if self.case.speaks and not self.case.is_quiet:
             self.effects.append(Announce(result, self.now.site - result.ended_at > ANNOUNCE_WITHIN))
 
     def _on_quiet_order(self, quiet: bool, given_at: datetime) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
-from racebot.standings.counting import RatingRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,18 +116,6 @@ class Act(Enum):
 
 
 Effect = Announce | Settle | GiveUp | Act
-
-
-@dataclass(frozen=True, slots=True)
-class RoomPolicy:
-    """The operator's choices for rooms."""
-
-    quiet: float
-    """Seconds for which a result must not change before it is announced."""
-    rating: Callable[[], RatingRules]
-    """Returns which races count where. That changes when a goal is renamed."""
-    announce: bool = True
-    greet: bool = False
 
 
 ANNOUNCE_WITHIN = timedelta(hours=1)

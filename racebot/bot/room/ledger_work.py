@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from racebot.bot.room.announcements import Announcements
 from racebot.bot.room.case import Case
-from racebot.bot.room.events import STAY_AFTER_FINISH, Act, Announce, Effect, GiveUp, RoomPolicy, Settle
+from racebot.bot.room.events import STAY_AFTER_FINISH, Act, Announce, Effect, GiveUp, Settle
 from racebot.ledger.outbox import CaseRow, Delivery
 from racebot.ledger.rows import RATED_LATER
 from racebot.races.result import RaceResult
@@ -40,10 +41,7 @@ class LedgerWork:
         self.settler = settler
         self.ledger = settler.ledger
         self.clock = clock
-        speaks = settings.announce and bot is not None
-        self._rules = RoomPolicy(
-            settings.quiet_seconds, lambda: settler.rules, announce=speaks, greet=speaks and settings.greet
-        )
+        self._settings, self._speaks = settings, settings.announce and bot is not None
         self._greeting = greeting
         self._announcements = Announcements(self.ledger, clock, settings, bot)
 
@@ -51,9 +49,8 @@ class LedgerWork:
         """Return the case of a race as the ledger knows it."""
         row, stored = self.ledger.cases.get(name), self.ledger.races.state(name)
         settled_as = None if stored is None or stored[1] else stored[0]
-        return Case(
-            name, self._rules, row, is_settled=stored is not None, settled_as=settled_as, is_watched=watched
-        )
+        case = Case(name, self._settings, lambda: self.settler.rules, self._speaks, row, stored is not None)
+        return replace(case, settled_as=settled_as, is_watched=watched)
 
     def carry_out(self, case: Case, stored: CaseRow | None, effects: Sequence[Effect]) -> bool:
         """Store the case's row and carry out the effects of a step, in one transaction.
@@ -101,7 +98,7 @@ class LedgerWork:
     def tell_of_event(self, room: str, *, ordered: bool = False) -> None:
         """Queue what a room has yet to hear about its event; a quiet room hears it only if `ordered`."""
         self.settler.refresh_rules()  # the operator may have added the room
-        if not self._rules.announce:
+        if not self._speaks:
             return
         step, row = self.ledger.orders.last_of_event(room), self.ledger.cases.get(room)
         if step and (ordered or row is None or not row.quiet):

@@ -8,9 +8,10 @@ from hypothesis import given, strategies as st
 
 from racebot.bot.room import events as cases
 from racebot.bot.room.case import CERTAIN_AFTER, LONGEST_DOUBT, Case, step
-from racebot.bot.room.events import Act, Announce, Effect, Moment, RoomPolicy, Settle, Signal
+from racebot.bot.room.events import Act, Announce, Effect, Moment, Settle, Signal
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
+from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 
 QUIET = 10.0
@@ -24,7 +25,9 @@ class Room:
     """A watched room, whose events come at times on the monotonic clock."""
 
     def __init__(self, quiet: float = QUIET) -> None:
-        self.case = Case("orb/r", RoomPolicy(quiet, lambda: RatingRules(LeaderboardConfig("elo-ffa"))))
+        self.case = Case(
+            "orb/r", Settings(quiet_seconds=quiet), lambda: RatingRules(LeaderboardConfig("elo-ffa"))
+        )
 
     def on(self, event: cases.Event, now: float) -> list[Effect]:
         before = replace(self.case)

@@ -12,11 +12,12 @@ from room_support import Follower
 
 from racebot.bot.room import events as cases
 from racebot.bot.room.case import Case, step
-from racebot.bot.room.events import Act, Announce, Effect, Moment, RoomPolicy, Settle, Signal
+from racebot.bot.room.events import Act, Announce, Effect, Moment, Settle, Signal
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.racetime.payload import Race
+from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
@@ -42,7 +43,7 @@ class Polled:
     """A race that is polled, with minutes since its end."""
 
     case: Case = field(
-        default_factory=lambda: Case(FIRST.name, RoomPolicy(0, lambda: RULES), is_watched=False)
+        default_factory=lambda: Case(FIRST.name, Settings(quiet_seconds=0), lambda: RULES, is_watched=False)
     )
 
     def on(self, minutes: float, *events: cases.Event) -> list[Effect]:
