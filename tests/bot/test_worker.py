@@ -111,6 +111,7 @@ async def test_unexpected_error_while_applying_the_settings_stops_the_worker(tmp
                 await Worker(settings).run()
 
 
+@pytest.mark.long  # SQLite waits ten seconds for the lock
 async def test_a_locked_database_at_the_finish_loses_no_unlisted_race(sandbox: Sandbox) -> None:
     async with sandbox.worker() as worker:
         room = sandbox.open_race(3, unlisted=True)
