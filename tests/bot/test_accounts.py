@@ -29,24 +29,6 @@ async def recorded(sandbox: Sandbox) -> FakeRoom:
     return room
 
 
-async def test_deleted_account_loses_its_name_and_no_rating_changes(sandbox: Sandbox) -> None:
-    async with sandbox.worker() as worker:
-        room = await recorded(sandbox)
-        before = standings(sandbox)
-        gone = room.entrants[0].user
-        sandbox.site.delete_user(gone)
-        await until(lambda: standings(sandbox)[gone.id].name == NO_NAME)
-        after = standings(sandbox)
-        assert after[gone.id].hidden
-        assert {player: standing.state for player, standing in after.items()} == {
-            player: standing.state for player, standing in before.items()
-        }
-        assert await worker.terminate() == 0
-    assert gone.name not in (await sandbox.racebot("leaderboard")).stdout
-    assert gone.id in (await sandbox.racebot("audit")).stdout
-    assert (await sandbox.racebot("verify")).returncode == 0
-
-
 async def test_a_running_worker_obeys_orders_at_once(sandbox: Sandbox) -> None:
     sandbox.extra["RACEBOT_MINIMUM_FINISHES"] = "0"
     async with sandbox.worker():

@@ -2,14 +2,11 @@
 
 import asyncio
 import json
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from unittest.mock import Mock
 
 import httpx
 import pytest
-from builders import existing
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from spoiler import FrameFault
@@ -122,26 +119,6 @@ async def test_a_locked_database_at_the_finish_loses_no_unlisted_race(sandbox: S
             await until(lambda: "database is locked" in worker.output)
             ledger.connection.db.conn.rollback()
         await until(lambda: len(said(room)) == 1)
-
-
-async def test_a_race_that_cannot_be_read_delays_no_other(sandbox: Sandbox) -> None:
-    rooms = [sandbox.open_race(3) for _ in range(2)]
-    async with sandbox.worker():
-        for room in rooms:
-            finish(room, 60, 61)
-        await until(lambda: all(len(said(room)) == 1 for room in rooms))
-    with sandbox.ledger() as ledger, ledger.transaction():
-        for pending in ledger.cases.polled(CATEGORY):
-            # Both are too old to have an open socket, so they are polled.
-            ended_at = existing(pending.ended_at) - timedelta(hours=7)
-            ledger.cases.save(replace(pending, ended_at=ended_at, next_look=ended_at))
-    for room in rooms:
-        room.unlisted = True
-        room.ended_at = existing(room.ended_at) - timedelta(days=20)
-        room.record()
-    sandbox.misbehaviour.fail_http(1000, 403, path=f"/{rooms[0].name}/data")
-    async with sandbox.worker():
-        await until(lambda: settled(sandbox, rooms[1]))
 
 
 async def test_pages_are_exported_after_a_race_is_settled(sandbox: Sandbox) -> None:

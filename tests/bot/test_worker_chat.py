@@ -40,44 +40,6 @@ async def test_commands_are_answered_in_the_room(sandbox: Sandbox) -> None:
         assert sum(text.startswith(opening) for text in said(room)) == 1
 
 
-async def test_silenced_room_stays_silent_after_a_kill(sandbox: Sandbox) -> None:
-    room = sandbox.open_race(2)
-    async with sandbox.worker() as worker:
-        await until(lambda: room.listeners)
-        assert (await answered(room, sandbox.site.moderator, "!ratings off")).startswith(
-            Texts().off.partition("{")[0]
-        )
-        await worker.kill()
-    await until(lambda: not room.listeners)
-    async with sandbox.worker():
-        await until(lambda: room.listeners)
-        finish(room, 80, 85)
-        await sandbox.look()
-        assert len(said(room)) == 1
-        room.say(sandbox.site.moderator, "!ratings on")
-        await until(lambda: len(said(room)) == 3)
-        room.record()
-        await until(lambda: room.bot_meta)
-
-
-async def test_commands_of_a_restart_are_answered_once(sandbox: Sandbox) -> None:
-    """Even if another bot has written since. Orders are left out, since a later one may have undone them."""
-    room = sandbox.open_race(2)
-    ann, bo = (entrant.user for entrant in room.entrants)
-    async with sandbox.worker() as worker:
-        await until(lambda: room.listeners)
-        rating = await answered(room, ann, "!rating")
-        await worker.kill()
-    room.say(ann, "!ratings hide me")
-    room.say(bo, "!leaderboard")
-    room.say_as_bot(sandbox.site.add_bot("Randomizer", "other", "secret"), "The seed is ready.")
-    async with sandbox.worker():
-        await until(lambda: len(said(room)) == 3)
-        assert (await answered(room, bo, "!ratings")).startswith("racebot ")
-    assert not room.notes
-    assert said(room).count(rating) == 1
-
-
 async def test_question_about_a_damaged_ledger_does_not_stop_the_bot(sandbox: Sandbox) -> None:
     sandbox.extra["RACEBOT_LIST_EVERY"] = "3600"  # the list of past races would repair the ledger
     async with sandbox.worker() as worker:

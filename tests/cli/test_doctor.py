@@ -1,13 +1,21 @@
-"""`racebot doctor --json`, which people attach to issues."""
+"""`racebot doctor`: what it checks, and its JSON, which people attach to issues."""
+
+from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 from worker_support import Sandbox, finish, said, until
 
 from racebot import __version__
-from racebot.sandbox.site import CLIENT_SECRET
+from racebot.cli.doctor import Finding, examine, open_to_all
+from racebot.sandbox.server import serve
+from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
+from racebot.settings.model import Settings
 
 from .conftest import Racebot
 
@@ -64,3 +72,104 @@ def test_report_of_broken_settings_has_no_secret(
     assert done.code == 2
     assert any(not each["good"] for each in json.loads(done.out)["findings"])
     assert SECRET not in done.out + done.err
+
+
+@pytest.mark.parametrize("name", [".env", "racebot.toml", "racebot.db", "client-secret", "webhook"])
+@pytest.mark.parametrize(("mode", "found"), [(0o600, False), (0o640, False), (0o644, True), (0o602, True)])
+async def test_doctor_names_world_readable_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, mode: int, found: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RACEBOT_CLIENT_SECRET_FILE", "client-secret")
+    Path(name).touch(mode=0o600)
+    if name == "racebot.toml":
+        Path(name).write_text('client_secret = "hush"')
+    if name == "webhook":
+        Path("racebot.toml").write_text('[[leaderboards]]\ndiscord = "file:webhook"\n')
+    Path(name).chmod(mode)
+    wrong = [each.text async for each in examine(Settings(database=Path("racebot.db"))) if not each.good]
+    assert any(text.startswith(f"{name}: ") and f"chmod o= {name}" in text for text in wrong) is found
+
+
+def test_file_modes_mean_nothing_on_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o777)
+    monkeypatch.setattr("sys.platform", "win32")
+    assert not open_to_all(tmp_path)
+
+
+async def test_settings_without_a_secret_may_be_readable(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("racebot.toml").write_text('[[leaderboards]]\nname = "S1"\ndiscord = "file:webhook"\n')
+    Path("racebot.toml").chmod(0o644)
+    found = [each.text async for each in examine(Settings(database=Path("racebot.db")))]
+    assert not [text for text in found if text.startswith("racebot.toml")]
+
+
+async def findings(site: FakeSite, folder: Path, *goals: str, **options: Any) -> list[Finding]:
+    async with serve(site) as address:
+        settings = Settings(
+            site=address,
+            category=CATEGORY,
+            client_id=CLIENT_ID,
+            client_secret=SecretStr(CLIENT_SECRET),
+            database=folder / "racebot.db",
+            request_interval=0.0,
+            goals=list(goals),
+            **options,
+        )
+        return [each async for each in examine(settings)]
+
+
+@pytest.mark.parametrize(("skew", "word"), [(-3600, "ahead of"), (3600, "behind"), (5, None), (-5, None)])
+async def test_doctor_compares_the_clock_with_the_site(tmp_path: Path, skew: int, word: str | None) -> None:
+    site = FakeSite()
+    site.skew = timedelta(seconds=skew)
+    clocks = [each for each in await findings(site, tmp_path) if each.text.startswith("clock")]
+    assert [(each.good, word in each.text) for each in clocks if word] == ([(False, True)] if word else [])
+    assert len(clocks) == (word is not None)
+
+
+async def test_goals_of_which_none_exists_are_wrong_and_a_single_one_is_a_note(tmp_path: Path) -> None:
+    site = FakeSite(goals=("Any%", "100%"))
+    some = [each for each in await findings(site, tmp_path, "Any%", "Nope") if "goal" in each.text]
+    assert [each.note for each in some if "Nope" in each.text] == [True]
+    assert all(each.good for each in some)
+    none = await findings(site, tmp_path, "Nope")
+    assert [each.good for each in none if each.text.startswith("goals")] == [False]
+
+
+@pytest.mark.parametrize(("trusted", "notes"), [("", 1), ("*", 0)])
+async def test_doctor_names_pages_that_take_all_readers_for_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: str, notes: int
+) -> None:
+    monkeypatch.setattr("racebot.cli.doctor.IN_DOCKER", tmp_path)
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", trusted)
+    settings = Settings(database=tmp_path / "racebot.db", pages_url="https://ratings.example.org")
+    assert len([each async for each in examine(settings) if "FORWARDED_ALLOW_IPS" in each.text]) == notes
+
+
+@pytest.mark.parametrize(("folder", "good"), [("to/be/made", True), ("taken", False)])
+async def test_doctor_checks_the_page_folder(tmp_path: Path, folder: str, good: bool) -> None:
+    (tmp_path / "taken").touch()
+    settings = Settings(database=tmp_path / "racebot.db", pages_dir=tmp_path / folder)
+    assert [each.good async for each in examine(settings) if each.text.startswith("pages:")] == [good]
+
+
+async def test_doctor_offers_the_next_season(tmp_path: Path) -> None:
+    site = FakeSite(goals=("Any 2026", "Any 2027"))
+    found = [each for each in await findings(site, tmp_path, "Any 2026") if "next season" in each.text]
+    assert [(each.note, '"Any 2027" --like "Any 2026"' in each.text) for each in found] == [(True, True)]
+    both = await findings(site, tmp_path, "Any 2026", "Any 2027")
+    assert not [each for each in both if "next season" in each.text]
+
+
+async def test_doctor_names_a_leaderboard_that_matches_no_room(tmp_path: Path) -> None:
+    site = FakeSite()
+    site.open_race("SGL 26 week 1")
+    boards = [
+        {"name": name, "custom_goals": [pattern], "counts": "finished"}
+        for name, pattern in {"League": "SGL 26*", "Misspelt": "SLG*"}.items()
+    ]
+    found = await findings(site, tmp_path, leaderboards=boards)
+    noted = [each for each in found if "racebot rooms" in each.text]
+    assert [(each.note, "'Misspelt'" in each.text) for each in noted] == [(True, True)]
