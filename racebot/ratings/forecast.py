@@ -92,10 +92,8 @@ def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
 
 def ahead_chances(model: RatingModel, states: FloatArray) -> FloatArray:
     """Return the probability that entrant i (row) is placed before entrant j (column): shape [..., n, n]."""
-    faster = faster_chances(model, states)
-    if not isinstance(model, PredictsPerformance):
-        return faster
-    return _before_finishing(faster, finish_chances(model, states))
+    faster, gaussian = faster_chances(model, states), isinstance(model, PredictsPerformance)
+    return _before_finishing(faster, finish_chances(model, states)) if gaussian else faster
 
 
 def faster_chances(model: RatingModel, states: FloatArray) -> FloatArray:

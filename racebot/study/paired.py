@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from racebot.races.result import RaceResult
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.scoring.rules import Rules
 from racebot.scoring.table import score_race
-from racebot.study.history import History, Step, replay
+from racebot.study.history import History, replay
 from racebot.study.metrics import log_loss, misordered, observed_pairs
 
 ERRORS_REQUIRED = 2.0
@@ -63,13 +63,21 @@ def tallies(
 ) -> list[Tally]:
     """Replay a history once, and return objectives of every race. See `replay` for `model` and `table`."""
     costs: list[list[FloatArray]] = [[] for _ in objectives]
-    cases: list[list[int]] = [[] for _ in objectives]
+    pairs = []
     for step in replay(model, history, table):
-        for number, objective in enumerate(objectives):
-            cost = _costs(model, step, objective)
-            costs[number].append(cost.sum(axis=-1))
-            cases[number].append(cost.shape[-1])
-    return [Tally(np.array(c), np.array(n, dtype=np.intp)) for c, n in zip(costs, cases, strict=True)]
+        before, (better, worse) = step.before, observed_pairs(step.race.outcome)
+        found: dict[Objective, FloatArray] = {}
+        if set(objectives) != {Objective.LOG_LOSS}:
+            rating = model.rating(before)
+            found[Objective.MISORDERED] = misordered(rating[..., better], rating[..., worse])
+        if set(objectives) != {Objective.MISORDERED}:
+            chance = model.win_probability(before[..., better, :], before[..., worse, :])
+            found[Objective.LOG_LOSS] = log_loss(chance)
+        for sums, objective in zip(costs, objectives, strict=True):
+            cost: Any = sum(found.values()) if objective is Objective.JOINT else found[objective]
+            sums.append(cost.sum(axis=-1))
+        pairs.append(better.size)
+    return [Tally(np.array(sums), np.array(pairs, dtype=np.intp)) for sums in costs]
 
 
 def standard_error(before: Tally, after: Tally) -> float:
@@ -86,19 +94,6 @@ def standard_error(before: Tally, after: Tally) -> float:
     difference = after.cost - before.cost
     rest = difference - difference.sum() / cases * before.cases
     return float(np.sqrt(races / (races - 1) * np.sum(rest**2)) / cases)
-
-
-def _costs(model: RatingModel, step: Step, objective: Objective) -> FloatArray:
-    """Return the objective of each observed pair of a race: shape [..., pairs]."""
-    before = step.before
-    better, worse = observed_pairs(step.race.outcome)
-    cost: FloatArray = np.zeros(1)
-    if objective is not Objective.LOG_LOSS:
-        rating = model.rating(before)
-        cost = cost + misordered(rating[..., better], rating[..., worse])
-    if objective is not Objective.MISORDERED:
-        cost = cost + log_loss(model.win_probability(before[..., better, :], before[..., worse, :]))
-    return cost
 
 
 def compare(
