@@ -31,6 +31,7 @@ SECTIONS = {
         "backfill": "Fetch the category's past races and rate them",
         "import": "Rate the races of a file",
         "export-races": "Write a leaderboard's results to a file that `import` reads",
+        "report": "Write a tournament's results and orders as one page or table",
         "rooms": "Show which rooms count on a leaderboard, and why",
         "season": "End a season, or start one like an earlier one",
         "leaderboard": "Show the leaderboards",

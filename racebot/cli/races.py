@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -38,12 +39,17 @@ from racebot.races.events import is_event
 from racebot.races.rooms import Room, RoomReason, Verdict
 from racebot.settings.sources import small_text
 from racebot.standings.counting import LeaderboardConfig, RatingRules, rating_rules
+from racebot.text.csv_rows import csv_chunks
 from racebot.text.format import counted, integer
+from racebot.text.safe import printable
 
 if TYPE_CHECKING:
+    from racebot.queries.seeds import Seed
     from racebot.racetime.client import Site
 
 Category = Annotated[str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")]
+TAGS = ("gamertag", "player", "entrant", "name")
+"""Columns of start.gg's export with the entrants, without spaces and in lower case."""
 USUAL_DAYS = 30
 """Days of past rooms to show, without `--since`."""
 
@@ -137,11 +143,38 @@ def export_races(
         board = common.one_board(ledger.leaderboards.all(), name)
         results = list(counted_results(ledger, board, with_hidden=with_hidden))
         missing = left_out(ledger, board)
-    try:
-        file.write_text(write(results), encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise PayloadError(f"{file}: {error.strerror}") from None
+    _write(file, write(results))
     common.tell(f"{file}: {counted(len(results), 'race')}" + (f"; left out: {missing}" if missing else ""))
+
+
+@app.command("report")
+def write_report(
+    name: Annotated[str, typer.Argument(help="A leaderboard's name.")],
+    file: Annotated[Path, typer.Argument(help="File to write: .html, a page that stands alone, or .csv.")],
+    database: Database = None,
+) -> None:
+    """Write a tournament's standings, races with pars, results and orders to one file.
+
+    Example: racebot report "SGL 2026" sgl-2026.html
+    """
+    from racebot.queries.report import ReportRow, tournament_report  # loads scipy
+    from racebot.web.api.csv_files import records_csv
+
+    settings = load_settings(database=database)
+    with Ledger.open_to_publish(settings.database) as ledger:
+        board = common.one_board(ledger.leaderboards.all(), name)
+        listing = listing_of(settings, board)
+        rows = list(tournament_report(ledger, board, listing))
+    if file.suffix.lower() == ".html":
+        common.need_web()
+        from racebot.web.html.report import report_page
+
+        _write(file, report_page(board, listing, rows, utc_now()).decode())
+    elif file.suffix.lower() == ".csv":
+        _write(file, records_csv(ReportRow, rows).body.decode())
+    else:
+        raise SettingsError(f"{file}: name a file that ends in .html or .csv")
+    common.tell(f"{file}: {counted(len(rows), 'line')}")
 
 
 @app.command("rooms")
@@ -275,6 +308,10 @@ def show_seeds(
     entrants: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Seed only these: names or ids, one a line.")
     ] = None,
+    bracket: Annotated[
+        Literal["challonge", "start.gg"] | None,
+        typer.Option("--for", help="Print what this site takes. For start.gg, FILE is the phase's export."),
+    ] = None,
     database: Database = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
     as_json: AsJson = False,
@@ -285,7 +322,11 @@ def show_seeds(
     """
     from racebot.queries.seeds import Seed, seed_list  # loads scipy
 
-    lines = None if entrants is None else _lines(entrants)
+    lines: Iterable[str] | None = None if entrants is None else _lines(entrants)
+    if bracket == "start.gg":
+        if entrants is None:
+            raise SettingsError("--for start.gg: add --entrants FILE, the phase's seeding that it exports")
+        lines = _phase(entrants)
     with open_ledger(database, only_reads=True) as (settings, ledger):
         board = common.one_board(ledger.leaderboards.all(), name)
         found = seed_list(ledger, board, listing_of(settings, board), lines)
@@ -295,6 +336,12 @@ def show_seeds(
     for each in found.missing:
         nearest = f". Nearest: {each.nearest}" if each.nearest else ""
         common.tell(f"no seed for {each.entrant!r}: {each.reason}{nearest}", to=common.notices)
+    if bracket == "start.gg" and entrants:
+        _print_phase(entrants, found.seeds)
+        return
+    if bracket:  # its Bulk Add takes a name a line; what follows a comma is an account
+        sys.stdout.writelines(f"{printable(seed.name).replace(',', ' ')}\n" for seed in found.seeds)
+        return
     if as_csv:
         from racebot.web.api.csv_files import records_csv
 
@@ -305,6 +352,34 @@ def show_seeds(
         points = "" if seed.points is None else integer(seed.points)
         made.add_row(str(seed.seed), tables.safe(seed.name), tables.safe(seed.twitch), points, seed.note)
     console.print(made)
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise PayloadError(f"{file}: {error.strerror}") from None
+
+
+def _print_phase(file: Path, seeds: Sequence[Seed]) -> None:
+    """Print the seeding of a phase that start.gg exported, with its ids. Entrants without a seed come last.
+
+    Its example reads the first and the third column: https://developer.start.gg/docs/e2e/update-phase-seeding
+    """
+    seed_of = {seed.entrant: seed.seed for seed in seeds}
+    phase = sorted(_phase(file).items(), key=lambda each: seed_of.get(each[0], len(seed_of) + 1))
+    rows = [(number, tag, phase_seed) for number, (tag, phase_seed) in enumerate(phase, start=1)]
+    sys.stdout.write("".join(csv_chunks(("seedNum", "gamerTag", "seedId"), rows)).replace("\r\n", "\n"))
+
+
+def _phase(file: Path) -> dict[str, str]:
+    """Return the ids of a phase's seeds by the entrant's tag."""
+    rows = csv.DictReader(_lines(file))
+    named = {"".join(filter(str.isalnum, each)).casefold(): each for each in rows.fieldnames or ()}
+    tag, seed = (next((named[n] for n in names if n in named), None) for names in (TAGS, ("seedid", "id")))
+    if tag is None or seed is None:
+        raise PayloadError(f"{file}: no columns gamerTag and seedId: export the phase in Bracket Setup")
+    return {row[tag].rpartition(" | ")[2].strip(): row[seed] for row in rows if row[tag]}
 
 
 def _lines(file: Path) -> list[str]:

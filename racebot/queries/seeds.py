@@ -29,7 +29,7 @@ class Seed:
 
     `place` is None for a player whom the leaderboard does not list. `uncertainty` is the standard deviation
     of the player's skill in points, None if the model has none; `points` is None before the first rated race.
-    `score` is None without scores by par.
+    `score` is None without scores by par. `entrant` is the name given, if any was.
     """
 
     seed: int
@@ -42,6 +42,7 @@ class Seed:
     races: int
     score: float | None
     note: str
+    entrant: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +81,13 @@ def seed_list(
     worst = max(sorted(places.values())[:most], default=0)
     chosen = {player for player, place in places.items() if place <= worst} if entrants is None else set()
     known = {each.player: each for each in ledger.standings.of(board, chosen.union(*named.values()))}
-    missing = list[NotSeeded]()
+    missing, given = list[NotSeeded](), dict[str, str]()
     for text, accounts in named.items():
         races = {player: known[player].races if player in known else -1 for player in sorted(accounts)}
         player = max(races, key=races.__getitem__, default="")  # of several, the one with most races
         if player in known or player in places:
             chosen.add(player)
+            given[player] = text
         elif player:
             missing.append(NotSeeded(text, "no rated race on this leaderboard"))
         else:
@@ -112,6 +114,7 @@ def seed_list(
             standing.races if standing else 0,
             scores.get(player),
             note="",
+            entrant=given.get(player, ""),
         )
         above = ordered[index - 1] if index else ""
         level = ""

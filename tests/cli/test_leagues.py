@@ -1,13 +1,15 @@
 """A league from an empty folder, against the sandbox: set up, rooms, ratings."""
 
 import asyncio
+import csv
 import json
 import random
 import tomllib
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -167,6 +169,29 @@ async def test_scores_come_first_with_what_each_racer_needs_and_the_rules(league
     assert "1 race rated" in rest
 
 
+async def tells_all_in_a_report_and_seeds_for_brackets(league: League, seeds: list[Any]) -> None:
+    for file in ("report.html", "report.csv"):
+        done = await league.run("report", "SGL 2026", file)
+        assert done.code == 0, done.err
+    rows = list(csv.DictReader(Path("report.csv").read_text().splitlines()))
+    kinds = Counter(row["kind"] for row in rows)
+    assert (kinds["standing"], kinds["race"]) == (len(seeds), 5)
+    assert {row["note"] for row in rows if row["note"].startswith(("annul", "penalty", "skip:"))} == {
+        *("annul: no video", "penalty +20:00: =warped", "penalty +1:30: late", "skip: wrong seed")
+    }
+    page = Path("report.html").read_text()
+    assert all(text in page for text in ("=warped", "no video", seeds[0]["name"], "<h2>Results</h2>"))
+    names = [seed["name"] for seed in seeds]
+    # https://kb.challonge.com/en/article/participant-management-1m6ooqe: one name per line
+    assert (await league.run("seeds", "SGL 2026", "--for", "challonge")).out.splitlines() == names
+    tags = [f"TSM | {names[1]}", "Nobody", names[0].lower()]
+    lines = [f"{n},{tag},{100 + n}" for n, tag in enumerate(tags)]
+    Path("phase.csv").write_text("\n".join(["Seed,Gamer Tag,Seed ID", *lines]))
+    done = await league.run("seeds", "SGL 2026", "--entrants", "phase.csv", "--for", "start.gg")
+    expected = ["seedNum,gamerTag,seedId", f"1,{tags[2]},102", f"2,{names[1]},100", "3,Nobody,101"]
+    assert (done.out.splitlines(), "Nobody" in done.err) == (expected, True)
+
+
 @pytest.mark.parametrize(("seed", "file"), [(1, "league.json"), (2, "league.csv"), (3, "league.csv")])
 async def test_what_leaves_comes_back_with_equal_ratings_scores_and_seeds(
     league: League, seed: int, file: str
@@ -197,6 +222,7 @@ async def test_what_leaves_comes_back_with_equal_ratings_scores_and_seeds(
     assert ("1 race(s) skipped" in done.out, "Async: no video" in done.out) == (True, True)
     asked = (("leaderboard", "--json"), ("seeds", "SGL 2026", "--json"))
     before = [json.loads((await league.run(*words)).out) for words in asked]
+    await tells_all_in_a_report_and_seeds_for_brackets(league, before[1]["seeds"])
     # One of the fixture, two by themselves, and the event of two; one is skipped.
     assert "4 races" in (await league.run("evaluate", file, "--model", "thurstone-hurdle")).err
     elsewhere = ("--database", "other.db")
