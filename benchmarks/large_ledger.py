@@ -212,7 +212,10 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
         coming = world.result(next_race + SETTLED)
         yield "working out what a finished race will change", timed(lambda: settler.preview(coming), SETTLED)
         yield from _chat(settler, board, coming, world)
-        yield "leaderboard, whole, as data", timed(lambda: leaderboard_report(ledger, board, LISTING), 3)
+        yield (
+            "leaderboard, whole, as data",
+            timed(lambda: leaderboard_report(ledger, board, LISTING).players[:], 3),
+        )
         yield "race, explained", timed(lambda: race_report(ledger, results[-1].name), 20)
 
 

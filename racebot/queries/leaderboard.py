@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Annotated, Any, overload
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, InstanceOf, WithJsonSchema
 
 from racebot.ledger.rows import Leaderboard, Standing, as_int, as_text
 from racebot.ledger.store import Ledger
@@ -146,7 +146,7 @@ class ListedPlayers(Sequence[ListedPlayer]):
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardReport:
-    """A leaderboard and its listed players by place."""
+    """A leaderboard and its listed players by place, which are read while the ledger is open."""
 
     leaderboard: str
     category: str
@@ -160,14 +160,7 @@ class LeaderboardReport:
     everybody: Annotated[int, Field(description="Players with a rating, listed or not")]
     last_race_at: datetime | None
     since: Annotated[datetime | None, Field(description="Start of the time that `moved` covers")]
-    players: Sequence[ListedPlayer]
-
-
-@dataclass(frozen=True, slots=True)
-class OpenLeaderboard(LeaderboardReport):
-    """A leaderboard that reads its players when they are asked for, while the ledger is open."""
-
-    players: ListedPlayers
+    players: Annotated[InstanceOf[ListedPlayers], WithJsonSchema({})]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +173,16 @@ class BoardTotals:
     updated_at: datetime | None
 
 
-def open_leaderboard(
+def leaderboard_report(
     ledger: Ledger,
     board: Leaderboard,
     listing: Listing,
     *,
     provisional_races: int = 0,
     at: datetime | None = None,
-) -> OpenLeaderboard:
-    """Return a leaderboard as it is now, or as it was at a time; it reads players when they are asked for.
+    limit: int | None = None,
+) -> LeaderboardReport:
+    """Return a leaderboard as it is now, or as it was at a time, with at most `limit` players, best first.
 
     Ratings after fewer than `provisional_races` races are provisional.
     """
@@ -206,7 +200,7 @@ def open_leaderboard(
     first = 0 if since is None else ledger.ratings.sequence_until(board, since) + 1
     before = standings_before(ledger, board, first, now)
     places_before = place_of(listed_of(before, listing, hidden, latest_of(before)))
-    return OpenLeaderboard(
+    return LeaderboardReport(
         leaderboard=board.name,
         category=board.category,
         goals=board.goals,
@@ -220,22 +214,9 @@ def open_leaderboard(
         last_race_at=latest,
         since=since,
         players=ListedPlayers(
-            ledger, listed, places_of(listed), before, places_before, unranked, provisional_races
+            ledger, listed[:limit], places_of(listed), before, places_before, unranked, provisional_races
         ),
     )
-
-
-def leaderboard_report(
-    ledger: Ledger,
-    board: Leaderboard,
-    listing: Listing,
-    *,
-    provisional_races: int = 0,
-    limit: int | None = None,
-) -> LeaderboardReport:
-    """Return a leaderboard with its players already read, best first, at most `limit` of them."""
-    report: LeaderboardReport = open_leaderboard(ledger, board, listing, provisional_races=provisional_races)
-    return replace(report, players=report.players[:limit])
 
 
 def top_players(

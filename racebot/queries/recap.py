@@ -17,7 +17,7 @@ import numpy as np
 
 from racebot.ledger.rows import Leaderboard, NamedPlayer, moment_of
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import ListedPlayers, open_leaderboard
+from racebot.queries.leaderboard import ListedPlayers, leaderboard_report
 from racebot.queries.races import RaceRow, races_numbered
 from racebot.queries.records import Record, hall_of_fame, ranked, upsets
 from racebot.queries.scores import league
@@ -132,7 +132,7 @@ def corrections(ledger: Ledger, board: Leaderboard, final: datetime) -> list[Cor
 
 def recap(ledger: Ledger, board: Leaderboard, listing: Listing, *, settled: int) -> Recap:
     """Return the facts of a season. Upsets and improvements count after a player's first `settled` races."""
-    report = open_leaderboard(ledger, board, listing)
+    report = leaderboard_report(ledger, board, listing)
     fame = hall_of_fame(ledger, board, settled=settled)
     places = podium(ledger, board, listing, report.players)
     champions = [each.player.id for each in places if each.place == 1 and each.wins is not None]
@@ -164,7 +164,7 @@ def week(ledger: Ledger, board: Leaderboard, listing: Listing, end: datetime, *,
     first, last = (ledger.ratings.sequence_until(board, moment) for moment in (end - WEEK, end))
     if first == last:
         return None
-    then, now = (open_leaderboard(ledger, board, listing, at=at).players for at in (end - WEEK, end))
+    then, now = (leaderboard_report(ledger, board, listing, at=at).players for at in (end - WEEK, end))
     earlier = {row.player: row for row in then.rows}
     gained, races = dict[str, int](), dict[str, int]()
     for row in now.rows:

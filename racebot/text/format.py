@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
@@ -82,6 +83,8 @@ def to_json(value: Any) -> str:
 
 
 def _jsonable(value: Any) -> Any:
+    if isinstance(value, Sequence):
+        return list(value)
     return value.isoformat() if isinstance(value, datetime) else as_record(value)
 
 

@@ -148,15 +148,15 @@ def answers(
 
 def facts(value: Any) -> Any:
     """Return a record as plain values, without the fields that may differ."""
-    if is_dataclass(value) and not isinstance(value, type):
-        names = [each.name for each in fields(value) if each.name not in OWN]
-        return {type(value).__name__: {name: facts(getattr(value, name)) for name in names}}
     if hasattr(value, "_asdict"):
         return {key: facts(each) for key, each in value._asdict().items() if key not in OWN}
     if isinstance(value, Mapping):
         return {key: facts(each) for key, each in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
         return list(map(facts, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        names = [each.name for each in fields(value) if each.name not in OWN]
+        return {type(value).__name__: {name: facts(getattr(value, name)) for name in names}}
     return value
 
 

@@ -260,7 +260,7 @@ def life(data: bytes) -> None:
                 if ledger.races.get(found.name) is not None:
                     race_report(ledger, found.name)
                 for board in ledger.leaderboards.all():
-                    leaderboard_report(ledger, board, Listing(1, 36_500))
+                    list(leaderboard_report(ledger, board, Listing(1, 36_500)).players)
         raise _RollBack
 
 

@@ -25,7 +25,7 @@ from racebot.ledger.outbox import CaseRow, ChatBody, Delivery, Message
 from racebot.ledger.rows import START, CategoryProfile, Leaderboard
 from racebot.ledger.schema import VERSION, migrations
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import open_leaderboard, place_among, top_players
+from racebot.queries.leaderboard import leaderboard_report, place_among, top_players
 from racebot.queries.races import corrected_at
 from racebot.queries.records import times_and_closest
 from racebot.queries.standings import Listing
@@ -247,7 +247,7 @@ def m013_order_givers(ledger: Ledger) -> None:
 
 @stage()
 def m014_results(ledger: Ledger) -> None:
-    players = open_leaderboard(ledger, board_of(ledger), Listing(), at=NOON + timedelta(days=1)).players
+    players = leaderboard_report(ledger, board_of(ledger), Listing(), at=NOON + timedelta(days=1)).players
     assert sorted((row.player, row.finishes, row.wins) for row in players.rows) == [
         ("id-ann", 1, 1), ("id-bo", 0, 0)
     ]  # fmt: skip

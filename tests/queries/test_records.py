@@ -9,7 +9,7 @@ from builders import NOON, entrant, result, settler_of
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import leaderboard_report, open_leaderboard
+from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.records import SHOWN, hall_of_fame, personal_bests
 from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
@@ -158,7 +158,7 @@ def test_unranked_players_are_all_who_lack_finishes(settler: Settler, board: Lea
     hidden = f"id-{NAMES[3]}"
     orders.hide(settler, ledger.players.find(NAMES[3]), "", LATER)
     listing = Listing(minimum_finishes=12, inactive_days=2)
-    listed = open_leaderboard(ledger, board, listing).players
+    listed = leaderboard_report(ledger, board, listing).players
     total = len(listed.unranked_rows)
     found = listed.unranked(total + 1)
     assert listed.unranked(4) == found[:4]

@@ -238,7 +238,7 @@ def race_pages(
 
 
 def _chosen(
-    view: LedgerView, report: queries.OpenLeaderboard, choice: Choice
+    view: LedgerView, report: queries.LeaderboardReport, choice: Choice
 ) -> Sequence[queries.ListedPlayer]:
     players = report.players
     if choice.sort == "place" and not choice.down and not choice.narrowed:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 
 from racebot.addresses import BadQueryError, day_in
-from racebot.queries.leaderboard import ListedPlayer, OpenLeaderboard
+from racebot.queries.leaderboard import LeaderboardReport, ListedPlayer
 from racebot.queries.recap import places_over_time
 from racebot.text.parse import fold_name
 from racebot.web.html import charts, templating
@@ -18,7 +18,7 @@ MOMENTS = 13
 WEEKS = timedelta(weeks=12)  # the time that the chart shows unless its address says otherwise
 
 
-def climber(report: OpenLeaderboard) -> ListedPlayer | None:
+def climber(report: LeaderboardReport) -> ListedPlayer | None:
     """Return the listed player who climbed most places in the last week; None if nobody climbed."""
     players, best = report.players, None
     most = (0, 0)

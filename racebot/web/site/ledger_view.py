@@ -17,7 +17,7 @@ from racebot.ledger.rows import CategoryProfile, Leaderboard, NamedPlayer, Stand
 from racebot.ledger.store import Ledger
 from racebot.live_file import LiveRoom
 from racebot.queries.history import PlayedRace
-from racebot.queries.leaderboard import BoardTotals, OpenLeaderboard, board_totals, open_leaderboard
+from racebot.queries.leaderboard import BoardTotals, LeaderboardReport, board_totals, leaderboard_report
 from racebot.queries.player import (
     Comparison,
     PlayerRecord,
@@ -316,10 +316,10 @@ class LedgerView:
         return {player.id: player for player in rated_players(self.ledger)}
 
     @_remembered
-    def report(self, board: Board, at: datetime | None = None) -> OpenLeaderboard:
+    def report(self, board: Board, at: datetime | None = None) -> LeaderboardReport:
         """Return a leaderboard with its listed players, perhaps as it was at an earlier time."""
         provisional = self.publication.provisional_races
-        return open_leaderboard(
+        return leaderboard_report(
             self.ledger, board.stored, board.listing, provisional_races=provisional, at=at
         )
 
