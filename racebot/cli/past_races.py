@@ -84,8 +84,7 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
         for problem in problems:
             tell(f"left out: {problem}", to=notices)
     carry_out_rebuilds(ledger)
-    for board in ledger.leaderboards.all():
-        show_best(ledger, tell_fitted_odds(settler, board), settings)
+    _show_rated(settings, settler, ledger.leaderboards.all())
     tell_waiting(settings, ledger)
     if failed:
         raise failed[0]
@@ -101,10 +100,7 @@ def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResul
             raise SettingsError(*unknown)
     carry_out_rebuilds(ledger)
     _show_merge(report)
-    boards = [tell_fitted_odds(settler, settler.current(board)) for board in report.leaderboards]
-    for board in boards:
-        show_best(ledger, board, settings)
-    return boards
+    return _show_rated(settings, settler, map(settler.current, report.leaderboards))
 
 
 def tell_fitted_odds(settler: Settler, board: Leaderboard) -> Leaderboard:
@@ -141,15 +137,18 @@ def _show_merge(report: PastRacesReport) -> None:
     console.print(", ".join(part for part in parts if part))
 
 
-def show_best(ledger: Ledger, board: Leaderboard, settings: Settings, count: int = 10) -> None:
-    """Print the first places of a leaderboard."""
-    listing = listing_of(settings, board)
-    best = leaderboard_report(ledger, board, listing, limit=count)
-    unrated = races_without_changes(ledger, board)
-    tables.print_leaderboard(console, best, listed_count(ledger, board, listing), sum(unrated.values()))
-    for reason, races in unrated.items():
-        hint = ", left out unless RACEBOT_TEAM_RACES says how to rate it" if reason == TEAM_RACE else ""
-        tell(f"{counted(races, 'race')} of {board.name} changed no rating: {reason}{hint}")
+def _show_rated(settings: Settings, settler: Settler, boards: Iterable[Leaderboard]) -> list[Leaderboard]:
+    """Fit the odds of leaderboards, print their first places, and return them."""
+    ledger, fitted = settler.ledger, [tell_fitted_odds(settler, board) for board in boards]
+    for board in fitted:
+        listing = listing_of(settings, board)
+        best = leaderboard_report(ledger, board, listing, limit=10)
+        unrated = races_without_changes(ledger, board)
+        tables.print_leaderboard(console, best, listed_count(ledger, board, listing), sum(unrated.values()))
+        for reason, races in unrated.items():
+            hint = ", left out unless RACEBOT_TEAM_RACES says how to rate it" if reason == TEAM_RACE else ""
+            tell(f"{counted(races, 'race')} of {board.name} changed no rating: {reason}{hint}")
+    return fitted
 
 
 def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]) -> None:

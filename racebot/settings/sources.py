@@ -217,17 +217,11 @@ def _sourced(env_file: Path, toml: dict[str, Any]) -> type[Settings]:
             dotenv_settings: PydanticBaseSettingsSource,
             file_secret_settings: PydanticBaseSettingsSource,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
-            in_file = _PrefixedDotEnv(settings_cls, env_file)
+            # The variables of other programs are left out.
+            in_file = DotEnvSettingsSource(settings_cls, env_file, dotenv_filtering="only_existing")
             return init_settings, env_settings, in_file, InitSettingsSource(settings_cls, toml)
 
     return Sourced
-
-
-class _PrefixedDotEnv(DotEnvSettingsSource):
-    """Reads `.env`, ignoring the variables of other programs."""
-
-    def __call__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__call__().items() if name in Settings.model_fields}
 
 
 @dataclass(frozen=True, slots=True)
