@@ -25,6 +25,7 @@ from racebot.cli.common import (
 from racebot.errors import SettingsError
 from racebot.ledger.lock import health_timeout, read_heartbeat, utc_now
 from racebot.ledger.store import Ledger
+from racebot.text.format import span
 
 
 @app.command()
@@ -103,8 +104,8 @@ def health(database: Database = None) -> None:
     if beat.seen_at is None:
         problems = [f"the bot has never run on {settings.database}: start it with `racebot run`"]
     elif now - beat.seen_at > health_timeout(settings.rooms_every):
-        minutes = (now - beat.seen_at).total_seconds() / 60
-        problems = [f"the bot last saw its category {minutes:.0f} minutes ago: check its log"]
+        age = span((now - beat.seen_at).total_seconds())
+        problems = [f"the bot last saw its category {age} ago: check its log"]
     for problem in problems:
         tell(f"racebot: {problem}", to=notices)
     if problems:

@@ -15,7 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from racebot.ratings.parameters import ParameterValue
-from racebot.text.format import counted, gap, signed
+from racebot.text.format import counted, gap, signed, span
 from racebot.text.safe import printable
 
 if TYPE_CHECKING:  # a command loads only the reports that it prints
@@ -102,7 +102,7 @@ def print_status(console: Console, report: Status) -> None:
     """Print the state of the worker."""
     worker, database = report.worker, report.database
     since = worker.seconds_since
-    seen = "has never seen its category" if since is None else f"last saw its category {_ago(since)}"
+    seen = "has never seen its category" if since is None else f"last saw its category {span(since)} ago"
     console.print(f"racebot is {'running' if worker.running else 'not running'}; it {seen}")
     for slug in worker.read_only:
         console.print(f"category {slug} is only read: it has no client id and secret", markup=False)
@@ -143,7 +143,7 @@ def print_status(console: Console, report: Status) -> None:
             if each.counts_at
         ],
         "Messages to deliver": [
-            f"{safe(each.race)}: {each.kind}, {each.state} since {_ago(each.seconds)}"
+            f"{safe(each.race)}: {each.kind}, {each.state} since {span(each.seconds)} ago"
             for each in report.outbox
         ],
         "Messages to Discord": list(map(safe, report.discord)),
@@ -266,13 +266,6 @@ def table(title: str | None, *headings: str, **style: Any) -> Table:
 def safe(text: str) -> str:
     """Escape markup and terminal control characters in text from users."""
     return escape(printable(text))
-
-
-def _ago(seconds: float) -> str:
-    for size, unit in ((86400, "days"), (3600, "hours"), (60, "minutes")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit} ago"
-    return f"{counted(round(seconds), 'second')} ago"
 
 
 def _change(points: int) -> str:

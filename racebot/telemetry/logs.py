@@ -20,6 +20,7 @@ from urllib.parse import quote, quote_plus
 from pythonjsonlogger.json import JsonFormatter
 
 from racebot.errors import RacebotError, in_words
+from racebot.text.format import span
 from racebot.text.safe import printable
 
 _JSON = JsonFormatter(
@@ -189,15 +190,8 @@ class FailureLog:
             failure.sources = {s: at for s, at in failure.sources.items() if now - at <= LONGEST_PAUSE}
             if not (failure.sources or failure.ended) and now - failure.last >= failure.calm:
                 failure.ended = True
-                lasted = _duration(failure.last - failure.began)
-                log.log(min(failure.level, logging.WARNING), "over after %s: %s", lasted, problem)
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if minutes < 2:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+                lasted, level = span(failure.last - failure.began), min(failure.level, logging.WARNING)
+                log.log(level, "over after %s: %s", lasted, problem)
 
 
 class Redactor:

@@ -64,6 +64,14 @@ def gap(seconds: float) -> str:
     return f"+{timer(seconds)}" if minutes >= 60 else f"+{minutes}:{rest:02d}"
 
 
+def span(seconds: float) -> str:
+    """Format a length of time in the largest unit of which it has two, as in 90 minutes."""
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= 2 * size:
+            return counted(round(seconds / size), unit)
+    return counted(round(seconds), "second")
+
+
 def iso_duration(microseconds: int) -> str:
     """Format a finish time as an ISO 8601 duration, which `parse_duration` reads back exactly."""
     seconds, fraction = divmod(microseconds, 1_000_000)

@@ -42,7 +42,7 @@ def test_a_long_failure_is_logged_ever_more_rarely_and_its_end_once(night: Night
     assert 4 < len(night.lines) < 10
     night.works()
     night.works()
-    assert night.lines[-1] == "over after 9 h 0 min: the disk is full"
+    assert night.lines[-1] == "over after 9 hours: the disk is full"
     assert sum("over" in line for line in night.lines) == 1
     night.now += FIRST_PAUSE
     night.failing(5)
