@@ -139,7 +139,8 @@ def players(
     for change in ordered:
         entrant, team = entrants[change.player], teams[change.player]
         template = texts.player if team is None else texts.team_member
-        first, last = Count(team != last), team
+        first, last, move = Count(team != last), team, ranks.moves.get(change.player, 0)
+        arrow, place = "▲" if move > 0 else "▼", abs(move)
         if template:
             text = template.format(
                 place=standing_word(entrant, change, texts, of_team=team is not None),
@@ -153,7 +154,9 @@ def players(
                 after=shown_points(change.points_after, texts, ranked=change.player not in ranks.unranked),
                 change=signed(change.points_change),
                 new=texts.new if change.races_before == 0 else "",
-                move=_move(ranks.moves[change.player], texts) if change.player in ranks.moves else "",
+                move=texts.move.format(arrow=arrow, place=place, ordinal=ordinal(place, texts))
+                if move
+                else "",
             )
             written[change.player] = unbroken(text)
     return written
@@ -210,12 +213,6 @@ def _joined(written: Entries, texts: Texts) -> list[str]:
         heading = texts.board.format(leaderboard=plain(board)) if len(written) > 1 else ""
         parts += [(heading if number == 0 else "") + text for number, text in enumerate(of.values())]
     return parts
-
-
-def _move(move: int, texts: Texts) -> str:
-    return texts.move.format(
-        arrow="▲" if move > 0 else "▼", place=abs(move), ordinal=ordinal(abs(move), texts)
-    )
 
 
 def _edits(rated: Sequence[RatedRace], edits: Sequence[Edit], texts: Texts) -> str:

@@ -111,6 +111,7 @@ class Players(LedgerTable):
         are as old as the race.
         """
         seen = exact_time(result.ended_at)
+        letters = {e.name: "" if e.name == NO_NAME else fold_name(e.name) for e in result.entrants}
         # An archive may hold the id in place of a name; prefer any name to it.
         newer = "?6 OR excluded.last_seen >= last_seen"
         named = f"excluded.name <> id AND (name = id OR {newer})"
@@ -125,7 +126,7 @@ class Players(LedgerTable):
             " first_seen = min(first_seen, excluded.first_seen),"
             " last_seen = max(last_seen, excluded.last_seen)",
             [
-                (e.user_id, e.name, e.name.casefold(), e.discriminator or "", seen, current, _letters(e.name))
+                (e.user_id, e.name, e.name.casefold(), e.discriminator or "", seen, current, letters[e.name])
                 for e in result.entrants
                 if e.user_id is not None
             ],
@@ -242,11 +243,6 @@ class Profiles(LedgerTable):
 def _plain(letters: str) -> str:
     """Return folded names without punctuation, by line: `pat obrien` for `pat o'brien`."""
     return re.sub(r"[^\w\n]|_", " ", letters.replace("'", ""))
-
-
-def _letters(name: str) -> str:
-    """Return a name in plain letters, empty for a forgotten player."""
-    return "" if name == NO_NAME else fold_name(name)
 
 
 def _choices(players: Iterable[Player]) -> str:

@@ -127,7 +127,18 @@ class PlayerRecord:
 
     def rivals(self, first: int = 0, last: int | None = None) -> list[Rival]:
         """Return the opponents from `first` up to `last` with predictions, the most frequent first."""
-        return rivals(self.ledger, self.board, self.standing.id, self.opponents[first:last])
+        records, board = self.opponents[first:last], self.board
+        if not records:
+            return []
+        ids = [record.id for record in records]
+        current = {each.player: each for each in self.ledger.standings.of(board, ids)}
+        model, theirs = registry.create(board.model, board.parameters), [current[each].state for each in ids]
+        chances = model.win_probability(np.array([self.standing.state]), np.array(theirs)).tolist()
+        withheld, found = self.ledger.people.withheld(), []
+        for (opponent, met, ahead, behind, _), chance in zip(records, chances, strict=True):
+            shown, now = None if opponent in withheld else opponent, current[opponent]
+            found.append(Rival(shown, now.name, met, ahead, behind, now.points, chance))
+        return found
 
 
 def rated_players(ledger: Ledger) -> list[NamedPlayer]:
@@ -255,20 +266,3 @@ def opponent_rank(ledger: Ledger, leaderboard: int, player: str, other: str) -> 
     """Return the position of another player among `opponents`, from 0; None if they never met."""
     ids = [record.id for record in opponents_of(ledger, leaderboard, player)]
     return ids.index(other) if other in ids else None
-
-
-def rivals(ledger: Ledger, board: Leaderboard, player: str, records: Sequence[OpponentRecord]) -> list[Rival]:
-    """Add predictions to a player's records against opponents."""
-    if not records:
-        return []
-    model = registry.create(board.model, board.parameters)
-    wanted = [player, *(record.id for record in records)]
-    current = {each.player: each for each in ledger.standings.of(board, wanted)}
-    theirs = np.array([current[record.id].state for record in records])
-    chances = model.win_probability(np.array([current[player].state]), theirs).tolist()
-    withheld = ledger.people.withheld()
-    found = []
-    for (opponent, met, ahead, behind, _), chance in zip(records, chances, strict=True):
-        shown, now = None if opponent in withheld else opponent, current[opponent]
-        found.append(Rival(shown, now.name, met, ahead, behind, now.points, chance))
-    return found

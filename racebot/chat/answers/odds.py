@@ -6,11 +6,10 @@ from racebot.chat.answers.context import Context, find_pair, one_message, unknow
 from racebot.chat.format import chat_names, percent, shown_points, unbroken
 from racebot.ledger.rows import NamedPlayer
 from racebot.queries.odds import odds
-from racebot.queries.player import Comparison, compared, next_points
+from racebot.queries.player import compared, next_points
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime.payload import Race
 from racebot.settings.commands import Command
-from racebot.settings.texts import Texts
 from racebot.text.format import Count
 from racebot.text.safe import plain
 
@@ -34,7 +33,8 @@ def odds_phrases(context: Context, race: Race, most: int = NAMED) -> list[str]:
     """
     texts, hidden = context.texts, context.ledger.people.hidden()
     entrants = [entrant for entrant in race.entrants if entrant.user_id is not None]
-    if not race.before_start or race.hidden or _by_team(context, race):
+    teams = context.board.teams != TeamPolicy.INDIVIDUAL and any(each.team for each in race.entrants)
+    if not race.before_start or race.hidden or teams:
         return []
     names = chat_names(entrants, texts)
     found = odds(context.ledger, context.board, [str(entrant.user_id) for entrant in entrants])
@@ -52,12 +52,6 @@ def odds_phrases(context: Context, race: Race, most: int = NAMED) -> list[str]:
         chance = percent(sum(each.forecast.win_chance for each in others), texts)
         phrases.append(texts.odds_rest.format(count=len(others), chance=chance))
     return list(map(unbroken, phrases))
-
-
-def _by_team(context: Context, race: Race) -> bool:
-    """Return whether the race has teams, and the leaderboard does not rate their members one by one."""
-    individual = context.board.teams == TeamPolicy.INDIVIDUAL
-    return not individual and any(entrant.team is not None for entrant in race.entrants)
 
 
 def versus(context: Context, argument: str, race: Race, asker: NamedPlayer) -> str:
@@ -80,19 +74,15 @@ def versus(context: Context, argument: str, race: Race, asker: NamedPlayer) -> s
         )
         for person in pair
     )
+    tied, never = found.met - found.ahead - found.behind - found.unfinished, found.unfinished
+    facts = {"won": found.ahead, "lost": found.behind, "met": Count(found.met), "tied": tied}
+    flags = {"ties": Count(tied > 0), "both_out": Count(never > 0)}
+    record = texts.versus_record.format(**facts, **flags, unfinished=never)
     opening = texts.versus.format(name=plain(one.name), other=plain(other.name), leaderboard=context.name)
     phrases = [
-        _head_to_head(found, texts) if found.met else texts.versus_never,
+        record if found.met else texts.versus_never,
         texts.versus_points.format(points=points, other_points=other_points),
         texts.versus_chance.format(chance=percent(found.chance, texts), other=plain(other.name)),
         context.link_phrase(context.links.comparison(board, one.id, other.id)) if found.met else "",
     ]
     return one_message(phrases, texts, opening)
-
-
-def _head_to_head(found: Comparison, texts: Texts) -> str:
-    """Sum up every race of two players."""
-    tied = found.met - found.ahead - found.behind - found.unfinished
-    facts = {"won": found.ahead, "lost": found.behind, "met": Count(found.met), "tied": tied}
-    flags = {"ties": Count(tied > 0), "both_out": Count(found.unfinished > 0)}
-    return texts.versus_record.format(**facts, **flags, unfinished=found.unfinished)
