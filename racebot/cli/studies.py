@@ -170,12 +170,11 @@ def rate_file(
     entry = source.entry(files, model, param)
     history = source.history(files, [entry.model])
     made = registry.create(entry.model, entry.parameters)
-    if files or model or param:
-        found = forecasts.final_ratings(history, made)
-    else:
+    states = None
+    if not (files or model or param):
         with source.board() as (ledger, board):
             states = np.array([state for state, _ in current_states(ledger, board, history.players)])
-        found = forecasts.rated_players(made, history.names, states, history.races_of_players().tolist())
+    found = forecasts.final_ratings(history, made, states)
     source.give(
         lambda: [each._asdict() for each in found[:limit]],
         lambda: studies_tables.ratings(console, entry.label, len(history), found[:limit]),

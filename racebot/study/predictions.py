@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,20 +40,14 @@ class Odds(NamedTuple):
     before: tuple[float | None, ...]
 
 
-def final_ratings(history: History, model: RatingModel) -> list[RatedPlayer]:
-    """Return the ratings after all races, best first."""
-    return rated_players(
-        model, history.names, final_states(model, history), history.races_of_players().tolist()
-    )
-
-
-def rated_players(
-    model: RatingModel, names: Iterable[str], states: FloatArray, races: Iterable[int]
+def final_ratings(
+    history: History, model: RatingModel, states: FloatArray | None = None
 ) -> list[RatedPlayer]:
-    """Return the ratings of players with these states, shape [n, k], and numbers of races, best first."""
-    ratings, points = model.rating(states).tolist(), model.points(states).tolist()
-    rows = (RatedPlayer(*each) for each in zip(names, points, ratings, races, strict=True))
-    return sorted((row for row in rows if row.races), key=lambda row: (-row.rating, row.name))
+    """Return the ratings after all races, best first, or by these states of the players: shape [n, k]."""
+    states = final_states(model, history) if states is None else states
+    columns = model.points(states), model.rating(states), history.races_of_players()
+    each = zip(history.names, *(column.tolist() for column in columns), strict=True)
+    return sorted((RatedPlayer(*row) for row in each if row[3]), key=lambda row: (-row.rating, row.name))
 
 
 def odds(model: RatingModel, names: Sequence[str], states: FloatArray) -> list[Odds]:
