@@ -61,6 +61,9 @@ _REPLACED = (
 )
 """Functions that compiled code replaces below."""
 
+_SUMS: Any = {"fastmath": {"reassoc", "contract", "nsz"}}
+"""Lets Numba add in any order."""
+
 _INLINED = (after_order, after_race_of_units)
 """Functions that are called once. Numba would optimize all that they call once more for each of them."""
 
@@ -111,32 +114,28 @@ def _densities(windows, first, stop):
 
 
 def _kernels(windows):
-    """Return the corrections, followed by the decay per step."""
+    """Return the nearest weights, followed by the decay per step."""
     rates = windows.step * np.array(windows.rates)
-    decay = np.exp(-rates).reshape(-1, 1)
-    return [row for row in np.concatenate((corrections(rates), decay), axis=1)]  # noqa: C416 - for Numba
+    nearest, decay = corrections(rates), np.exp(-rates).reshape(-1, 1)
+    nearest[:, MARGIN] += 0.5
+    return [row for row in np.concatenate((nearest, decay), axis=1)]  # noqa: C416 - for Numba
 
 
 def _integral(values, start, kernel, low, high, side):
     points, size = len(values), high - low
     first = low - start if side > 0 else start + points - high
-    stop = first + size
-    known, found = np.zeros(max(stop, points) + 2 * MARGIN), np.zeros(max(stop, 0))
+    known, found = np.zeros(max(first + size, points) + 2 * MARGIN), np.zeros(size)
     for k in range(points):
         known[k + MARGIN] = values[k if side > 0 else points - 1 - k]
-    for d in range(2 * MARGIN + 1):
-        weight, near = kernel[d], known[2 * MARGIN - d :]
-        for k in range(max(first, 0), stop):
-            found[k] += weight * near[k]
-    total = 0.0
-    for k in range(stop):
-        value = known[k + MARGIN]
-        found[k] += total + 0.5 * value
-        total = (total + value) * kernel[2 * MARGIN + 1]
-    result = np.zeros(size)
-    for k in range(max(-first, 0), size):
-        result[k if side > 0 else size - 1 - k] = found[first + k]
-    return result
+    far = 0.0
+    for k in range(first + size):
+        if k >= first:
+            total = 0.0
+            for d in range(2 * MARGIN + 1):
+                total += kernel[d] * known[k + 2 * MARGIN - d]
+            found[k - first if side > 0 else size - 1 - k + first] = far + total
+        far = (far + known[k + MARGIN]) * kernel[2 * MARGIN + 1]
+    return found
 
 
 def _sums(values):
@@ -159,8 +158,8 @@ overload(crowd_moments)(lambda windows, a, b, below, level, start, first, second
 overload(posterior_moments)(lambda means, scales, places: _moments)
 overload(densities)(lambda windows, first, stop: _densities)
 overload(kernels)(lambda windows: _kernels)
-overload(integral)(lambda values, start, kernel, low, high, side: _integral)
-overload(sums, jit_options={"fastmath": {"reassoc", "contract", "nsz"}})(lambda values: _sums)
+overload(integral, jit_options=_SUMS)(lambda values, start, kernel, low, high, side: _integral)
+overload(sums, jit_options=_SUMS)(lambda values: _sums)
 overload(tied_losses)(lambda rates, mass: _no_losses)
 
 

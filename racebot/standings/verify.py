@@ -132,6 +132,8 @@ def _problems(
 
 def _agrees(stored: RatedRow, replayed: RatedRow) -> bool:
     """Return whether a row equals its replay. Older versions included the limit in the other parts."""
+    if stored == replayed:
+        return True
     if len(stored.changes) != len(replayed.changes):
         return False
     changes = []

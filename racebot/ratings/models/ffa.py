@@ -69,7 +69,7 @@ class MultiElo(GradientModel):
 
     def scores(self, groups: Groups) -> FloatArray:
         """Return the actual scores, which sum to one: shape [n], or [candidates, n] for an array of bases."""
-        stages = groups.stages(worst_first=False)
+        group, better, through = groups.spans()
         behind = np.arange(groups.label.size - 1, -1, -1.0)
         power = np.log(per_entrant(self.score_base))
         # The linear score is the limit of the exponential score as the base approaches 1.
@@ -77,10 +77,8 @@ class MultiElo(GradientModel):
         by_place = np.where(np.abs(power) < 1e-9, behind, np.expm1(curved * behind) / curved)
         total = np.zeros((*by_place.shape[:-1], by_place.shape[-1] + 1))
         by_place.cumsum(-1, out=total[..., 1:])
-        mean = (total[..., stages.stop] - total[..., stages.start]) / (stages.stop - stages.start)
-        scores: FloatArray = np.empty_like(mean)
-        scores[..., stages.order] = mean / total[..., -1:]
-        return scores
+        mean = (total[..., through] - total[..., better]) / (through - better)
+        return np.asarray(mean / total[..., -1:])[..., group]
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]

@@ -26,20 +26,6 @@ from racebot.ratings.model import FloatArray, Number, RatingModel, shrink_toward
 from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, per_entrant, start_state
 
 
-class Stages(NamedTuple):
-    """Entrants sorted by group.
-
-    Attributes:
-        order: shape [n]; the entrant at each position.
-        start: shape [n]; the first position of each position's group.
-        stop: shape [n]; one past the last position of that group.
-    """
-
-    order: IntArray
-    start: IntArray
-    stop: IntArray
-
-
 class Groups(NamedTuple):
     """The observed order of n entrants. The dummy player, if there is one, is the last entrant.
 
@@ -53,23 +39,19 @@ class Groups(NamedTuple):
         """Return an outcome's groups, with a `dummy` in the last place of all entrants, even unrated ones."""
         return cls(np.append(outcome.group, outcome.last_group) if dummy else outcome.group)
 
-    def stages(self, *, worst_first: bool) -> Stages:
-        """Return the entrants sorted by group, worst or best group first."""
-        key = -self.label if worst_first else self.label
-        order = key.argsort(kind="stable")
-        ascending = key[order]
-        return Stages(order, ascending.searchsorted(ascending), ascending.searchsorted(ascending, "right"))
-
     def before(self) -> FloatArray:
         """Return 1 if entrant i (row) is placed before entrant j (column), -1 if behind, else 0: [n, n]."""
         return np.sign(self.label - self.label[:, np.newaxis]).astype(np.float64)
 
+    def spans(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return each entrant's group: shape [n], and how many entrants are before it, and through it."""
+        _, group, size = np.unique(self.label, return_inverse=True, return_counts=True)
+        return group, size.cumsum() - size, size.cumsum()
+
     def places(self) -> FloatArray:
         """Return places from 1: shape [n]. Members of a group share the mean of their places."""
-        stages = self.stages(worst_first=False)
-        places = np.empty(self.label.size)
-        places[stages.order] = (stages.start + 1 + stages.stop) / 2
-        return places
+        group, better, through = self.spans()
+        return np.asarray((better + 1 + through) / 2)[group]
 
 
 @dataclass(frozen=True, kw_only=True)
