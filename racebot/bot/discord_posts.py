@@ -113,10 +113,12 @@ def race_embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace,
     lines, goal = [] if settled else [opening([rated], texts)], plain(board.name)
     listing = listing_of(settings, board)
     rules = listing.ordering
-    best = personal_bests(ledger, board, rated.result) if board.id is not None else []
-    winner, chance = winner_of(board, rated.changes, ledger.people.hidden())
+    table = None
     if rules and scored(board, shown.result, rules, rated.note):
         table = league(ledger, board, rules, shown.result, before=post.race)
+    best = personal_bests(ledger, board, rated.result) if board.id is not None else []
+    winner, chance = winner_of(board, rated.changes, ledger.people.hidden())
+    if table:
         lines.append(texts.scores.format(leaderboard=goal, number=len(table.races)))
         entries = _scores(table, names, texts)
     else:

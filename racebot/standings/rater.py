@@ -60,18 +60,19 @@ class Rater:
         self,
         board: Leaderboard,
         carried: Mapping[str, State] | None = None,
+        standings: Iterable[Standing] = (),
         *,
         next_sequence: int = 1,
     ) -> None:
+        self._standings = {standing.player: standing for standing in standings}
         self.model: RatingModel = registry.create(board.model, board.parameters)
         self.teams = TeamPolicy(board.teams)
         self._sequence = next_sequence
-        self._standings: dict[str, Standing] = {}
         self._carried = carried or {}
         self._initial: State = tuple(self.model.initial().tolist())
 
     def load(self, standings: Iterable[Standing]) -> None:
-        """Start from these standings."""
+        """Add standings, from which to start."""
         self._standings.update((standing.player, standing) for standing in standings)
 
     def rate(self, result: RaceResult, note: str | None = None) -> RatedRow:
@@ -158,17 +159,16 @@ def current_rater(
     """
     first = None if board.id is None or board.carry is None else ledger.races.first_position(board)
     carried = states_to_carry(ledger, board, moment) if first is None else ledger.leaderboards.carried(board)
-    rater = Rater(board, carried)
     row = None if board.id is None else ledger.ratings.get(board, race)
     before = {change.player: change for change in (row.changes if row else ())}
-    rater.load(
+    standings = (
         s._replace(state=before[s.player].before, races=before[s.player].races_before)
         if s.player in before
         else s
         for s in ledger.standings.of(board, players)
         if s.player not in before or before[s.player].races_before
     )
-    return rater
+    return Rater(board, carried, standings)
 
 
 def current_states(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[tuple[State, bool]]:
