@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,7 +16,7 @@ import typer
 from racebot.cli import common, tables
 from racebot.cli.commands import app
 from racebot.cli.common import Database, console, load_settings, open_ledger, reads_files, tell
-from racebot.errors import SettingsError
+from racebot.errors import SettingsError, SiteError
 from racebot.files.options import DEFAULT, ReadOptions
 from racebot.files.rows import FILE_SUFFIXES
 from racebot.ledger.lock import utc_now
@@ -23,7 +24,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.recap import final_from
 from racebot.races.events import Event, SourceKind, Timing, by_result
-from racebot.races.result import RaceResult
+from racebot.races.result import Entrant, RaceResult
 from racebot.races.rooms import RoomRule, room_named
 from racebot.settings import sources
 from racebot.settings.model import Settings
@@ -82,7 +83,9 @@ def event_step(
     if missing and step != "list":
         raise SettingsError(f"racebot event {step}: add {missing}")
     with open_ledger(database, only_reads=step in {"list", "show"}) as (settings, ledger):
-        steps = EventSteps(Settler(ledger, rating_rules(settings)), utc_now(), webhook=settings.webhook_of)
+        ask = partial(_accounts, settings)
+        settler = Settler(ledger, rating_rules(settings))
+        steps = EventSteps(settler, utc_now(), webhook=settings.webhook_of, ask=ask)
         if step == "list":
             for each in ledger.events.all():
                 _show(ledger, each)
@@ -105,12 +108,16 @@ def event_step(
             results = _read(settings, rooms) if step in {"add", "close"} and rooms else {}
             if results:
                 ledger.belong_to(settings.site)
+            seen: dict[str, Any] = {"guests": guest or (), "rooms": results.values()}
+            # Outside the transaction, since the site may be asked.
+            sheets = [steps.read_sheet(event, file, reading, **seen) for file in files if step == "add"]
             with ledger.transaction():  # all sources are added, or none
                 for room, result in results.items():
                     steps.add_room(event, room, result)
-                for file in files if step == "add" else ():
-                    for note in steps.add_sheet(event, file, reading, late=late, guests=guest or ()):
-                        tell(f"{file}: {note}", to=common.notices)
+                for sheet, notes in sheets:
+                    steps.add_sheet(event, sheet, late=late)
+                    for note in notes:
+                        tell(f"{sheet.name}: {note}", to=common.notices)
                 if step == "close":
                     steps.close(event, early=early)
                 elif step == "reopen":
@@ -120,6 +127,15 @@ def event_step(
             common.carry_out_rebuilds(ledger)
             what = ", ".join(sources) if sources and step in {"add", "remove"} else event.title
             tell(f"{event.title}: {DONE[step]} {what}" if what != event.title else f"{what} is {DONE[step]}")
+
+
+def _accounts(settings: Settings, text: str) -> list[Entrant]:
+    """Ask the site for accounts. Without an answer, a file can only name players whom the ledger knows."""
+    try:
+        return common.ask_own_site(settings, lambda site: site.accounts(text))
+    except SiteError as error:
+        tell(f"the site was not asked about unknown players: {error}", to=common.notices)
+        return []
 
 
 def _rooms(given: Iterable[str]) -> list[str]:

@@ -12,6 +12,7 @@ import random
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -21,6 +22,7 @@ from typing import Any, Self
 from pydantic import SecretStr
 
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError, in_words
+from racebot.races.result import Entrant, EntrantStatus, Profile
 from racebot.racetime import documents
 from racebot.racetime.documents import time_or_none
 from racebot.racetime.http import Http, Response, Transient, Transport, tls_context
@@ -159,6 +161,26 @@ class Site:
         if race.name != name:
             raise PayloadError(f"{self.url}/{name}/data holds another race, {race.name}")
         return race, sent_at
+
+    async def accounts(self, text: str) -> list[Entrant]:
+        """Return the accounts with an id, or with a name (or `name#1234`) that begins with a text."""
+        found: object = []
+        if len(text) == 16 and text.isalnum():
+            with suppress(NotFoundError):
+                found = [(await self._request("GET", f"/user/{text}/data"))[0]]
+        answer: object = {"results": found}
+        if not found:
+            answer, _ = await self._request("GET", "/user/search", params={"term": text})
+        users = documents.read(documents.AccountsDocument, answer, "the site's accounts").results
+        return [
+            Entrant(
+                *(user.id, user.name, EntrantStatus.RACING),
+                discriminator=user.discriminator,
+                profile=Profile(user.avatar, user.pronouns, user.twitch_name or ""),
+            )
+            for user in users
+            if user.id
+        ]
 
     async def past_races(self, category: str, page: int) -> RacePage:
         """Fetch one page of finished races with their entrants, newest first."""

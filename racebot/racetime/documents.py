@@ -175,6 +175,10 @@ class RacePageDocument(SiteDocument):
     num_pages: int
 
 
+class AccountsDocument(SiteDocument):
+    results: Annotated[list[UserDocument], BeforeValidator(_bounded)]
+
+
 class TokenDocument(SiteDocument):
     access_token: Annotated[str, Field(pattern=r"^[!-~]{1,4096}$")]
     expires_in: Annotated[float, Field(gt=0)]

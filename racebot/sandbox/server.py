@@ -69,6 +69,8 @@ class SandboxServer:
                 Route("/o/{category}/data", self.category),
                 WebSocketRoute("/ws/o/bot/{race}", self.socket),
                 WebSocketRoute("/ws/race/{race}", self.socket),
+                Route("/user/search", self.accounts),
+                Route("/user/{user}/data", self.accounts),
                 Route("/{category}/data", self.category),
                 Route("/{category}/races/data", self.races),
                 Route("/{category}/{race}/data", self.race),
@@ -117,6 +119,21 @@ class SandboxServer:
             return HTMLResponse("", 403)
         make = partial(render.category, self.site.category, self.site.rooms.values(), unlisted=for_bot)
         return self._cached_answer(request, make, LIST_CACHE_SECONDS, self._list_cache)
+
+    async def accounts(self, request: Request) -> Response:
+        """Find accounts by the beginning of a name, with or without a discriminator, or one by its id."""
+        wanted, term = request.path_params.get("user"), request.query_params.get("term", "")
+        name, _, number = term.partition("#")
+        found: list[Any] = [
+            render.user(each, self.site.category)
+            for each in self.site.users.values()
+            if not each.deleted
+            and (each.id == wanted if wanted else each.name.lower().startswith(name.lower()))
+            and number in {"", each.discriminator}
+        ]
+        if wanted:
+            return self._json(found[0]) if found else HTMLResponse("", 404)
+        return self._json({"results": found})
 
     async def races(self, request: Request) -> Response:
         self._check_category(request)

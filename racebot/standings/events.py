@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -33,13 +33,14 @@ _PROFILE = re.compile("https?://[^/]+/user/([A-Za-z0-9]+)(?:/.*)?")
 class EventSteps:
     """Gives the orders of one person about events. `author` is empty for the operator.
 
-    `webhook` returns the id of a leaderboard's Discord webhook.
+    `webhook` returns the id of a leaderboard's Discord webhook, and `ask` the site's accounts for a text.
     """
 
     settler: Settler
     now: datetime
     author: str = ""
     webhook: Callable[[Leaderboard], str | None] = lambda _: None
+    ask: Callable[[str], list[Entrant]] = lambda _: []
 
     def create(
         self, title: str, board: Leaderboard, until: datetime, timing: Timing, *, shown: bool
@@ -83,29 +84,25 @@ class EventSteps:
             events.save_source(source)
             self.settler.withdraw(room)
 
-    def add_sheet(
+    def read_sheet(
         self,
         event: Event,
         path: Path,
         options: ReadOptions,
         *,
-        late: bool = False,
         guests: Collection[str] = (),
-    ) -> tuple[str, ...]:
-        """Add the results of a file, or replace those of a file of this name. Return notes about it.
+        rooms: Iterable[RaceResult | None] = (),
+    ) -> tuple[EventSource, tuple[str, ...]]:
+        """Read the results of a file for an event, and return them with notes about it. Changes nothing.
 
-        After the event's end, that needs `late`: the operator knows that the runs were in time. `guests` are
-        names of racers without an account, who get ids that can be merged into an account later.
+        `guests` are names of racers without an account, who get ids that can be merged into an account later.
+        `rooms` will be added, too. The site is asked about players whom neither they nor the ledger know.
         """
-        _require_open(event)
-        if self.now > event.until and not late:
-            raise OrderError(
-                f"{event.title} ended on {event.until:%Y-%m-%d}: add --late if the runs were in time"
-            )
+        known = [source.result for source in self.settler.ledger.events.sources(event.name)]
         players = {
             text: entrant
-            for source in self.settler.ledger.events.sources(event.name)
-            for entrant in (source.result.entrants if source.result else ())
+            for result in filter(None, [*known, *rooms])
+            for entrant in result.entrants
             for text in (entrant.user_id, entrant.name.casefold())
         }
         for name in guests:
@@ -116,14 +113,22 @@ class EventSteps:
         )
         name = f"{event.category}/{path.name}"
         given = RaceResult(name, event.category, event.goal, self.now, entrants)
+        facts = event.name, SourceKind.SHEET, path.name, given, remarks, self.now, self.author
+        return EventSource(*facts), notes
+
+    def add_sheet(self, event: Event, sheet: EventSource, *, late: bool = False) -> None:
+        """Add the results of a file, or replace those of a file of this name.
+
+        After the event's end, that needs `late`: the operator knows that the runs were in time.
+        """
         with self.settler.ledger.transaction():
-            self._order(OrderKind.EVENT_ADD, event, path.name, "late" if late else "")
-            result = self.settler.ledger.people.amended(given)
-            source = EventSource(
-                event.name, SourceKind.SHEET, path.name, result, remarks, self.now, self.author
-            )
-            self.settler.ledger.events.save_source(source)
-        return notes
+            _require_open(event)
+            if self.now > event.until and not late:
+                ended = f"{event.title} ended on {event.until:%Y-%m-%d}"
+                raise OrderError(f"{ended}: add --late if the runs were in time")
+            self._order(OrderKind.EVENT_ADD, event, sheet.name, "late" if late else "")
+            result = sheet.result and self.settler.ledger.people.amended(sheet.result)
+            self.settler.ledger.events.save_source(replace(sheet, result=result))
 
     def close(self, event: Event, *, early: bool = False) -> None:
         """Combine the sources into one race that ends now, or when the event ended, and rate it."""
@@ -210,20 +215,32 @@ class EventSteps:
         text = _PROFILE.sub(r"\1", text)
         if found := players.get(text) or players.get(text.casefold()):
             return Entrant(found.user_id, found.name, found.status, discriminator=found.discriminator)
-        ledger, twitch = self.settler.ledger, text.rpartition("/")[2].casefold()
+        ledger, plain = self.settler.ledger, text.rpartition("/")[2].casefold()
         try:
             known = ledger.players.find(text)
         except NoSuchEntryError as error:
-            profiles = ledger.profiles.all().items() if twitch else ()
-            named = [player for player, each in profiles if each.twitch.casefold() == twitch]
+            profiles = ledger.profiles.all().items() if plain else ()
+            named = [player for player, each in profiles if each.twitch.casefold() == plain]
             if len(named) == 1 and (found_there := ledger.players.get(named[0])):
                 known = found_there
-            elif _SITE_ID.fullmatch(text):
-                return Entrant(text, text, EntrantStatus.RACING)
             else:
+                shown = {f"{e.name}#{e.discriminator}": e for e in self.ask(text.rpartition("/")[2])}
+                same = [e for full, e in shown.items() if plain in {full.casefold(), *_names(e)}]
+                if len(same) == 1:
+                    return same[0]
+                if _SITE_ID.fullmatch(text):
+                    return Entrant(text, text, EntrantStatus.RACING)
+                there = f" The site has {', '.join([*shown][:5])}." if shown else ""
                 fix = "write the id or address of the profile, or add --guest NAME without an account"
-                raise BadCellError("player", f"{error}: correct {reprlib.repr(text)}, {fix}") from None
+                raise BadCellError("player", f"{error}.{there} Correct {reprlib.repr(text)}, {fix}") from None
         return Entrant(known.id, known.name, EntrantStatus.RACING, discriminator=known.discriminator or None)
+
+
+def _names(entrant: Entrant) -> Iterator[str]:
+    """Yield what an account may be called in a file, in lower case."""
+    yield from (text.casefold() for text in (entrant.user_id or "", entrant.name))
+    if entrant.profile and entrant.profile.twitch:
+        yield entrant.profile.twitch.casefold()
 
 
 def guest_id(name: str) -> str:

@@ -10,7 +10,7 @@ from builders import HOUR, NOON, SECOND, Clock, entrant, existing, result, seen,
 
 from racebot.ledger.store import Ledger
 from racebot.races.events import SourceKind
-from racebot.races.result import NO_NAME, Profile, RaceResult
+from racebot.races.result import NO_NAME, Entrant, Profile, RaceResult
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Race
 from racebot.web.routes import Pages
@@ -40,7 +40,11 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Rooms:
         shown = rooms[name]
         return seen(shown) if shown else replace(seen(), name=name), 0.0
 
+    async def accounts(self: Site, text: str) -> list[Entrant]:
+        return []
+
     monkeypatch.setattr(Site, "race", race)
+    monkeypatch.setattr(Site, "accounts", accounts)
     return rooms
 
 

@@ -238,3 +238,36 @@ async def test_what_leaves_comes_back_with_equal_ratings_scores_and_seeds(
     await league.run("penalty", rooms[3].name, rooms[3].entrants[0].user.id, "0", *elsewhere)
     audit = json.loads((await league.run("audit", "--json", *elsewhere)).out)
     assert sorted(each["amount"] for each in audit) == [0, 90_000_000, 1_200_000_000]
+
+
+async def test_a_sheet_names_people_whom_only_the_site_knows_and_guests_for_later(
+    league: League,
+) -> None:
+    """By name, by name#1234, and by the profile's address."""
+    await league.begin()
+    new = [league.site.add_user(name) for name in ("Zoe", "Zoe", "Yan", "Xia")]
+    named = [new[0].full_name, f"{league.address}/user/{new[1].id}/zoe", "yan", "Xia"]
+    Path("async.csv").write_text("\n".join(["player,time", "Zoe,59:00"]))
+    create = ("event", "create", "Async", "--leaderboard", "SGL 2026", "--until", "2027")
+    assert (await league.run(*create)).code == 0
+    refused = await league.run("event", "add", "Async", "async.csv")
+    assert (refused.code, new[0].full_name in refused.complaints[-1]) == (2, True), "two are named so"
+    lines = [f"{name},1:0{n}:00" for n, name in enumerate(["Old Pal", *named])]
+    Path("async.csv").write_text("\n".join(["player,time", *lines]))
+    for words in (
+        ("event", "add", "Async", "async.csv", "--guest", "Old Pal"),
+        ("event", "close", "Async", "--early"),
+    ):
+        done = await league.run(*words)
+        assert done.code == 0, done.err
+    race = json.loads((await league.run("race", "event-async", "--json")).out)
+    assert [(each["id"], each["name"].partition("#")[0]) for each in race["result"]] == [
+        ("guest-old-pal", "Old Pal"),
+        *((user.id, user.name) for user in new),
+    ]
+    pal = league.site.rooms[next(iter(league.site.rooms))].entrants[0].user
+    merged = await league.run("merge", "guest-old-pal", pal.full_name, "--yes")
+    assert merged.code == 0, merged.err
+    race = json.loads((await league.run("race", "event-async", "--json")).out)
+    assert race["result"][0]["id"] == pal.id
+    assert (await league.run("verify")).code == 0

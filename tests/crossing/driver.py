@@ -421,9 +421,8 @@ class Driver:
         lines = [f"{who},{time or 'DNF'}" for who, time in zip(named, times, strict=True)]
         path = self.product.path.with_name(name)
         path.write_text("\n".join(["player,time", *lines, ""]))
-        self._steps(step).add_sheet(
-            self.product.ledger.events.find(event.name), path, ReadOptions(), late=True
-        )
+        steps, found = self._steps(step), self.product.ledger.events.find(event.name)
+        steps.add_sheet(found, steps.read_sheet(found, path, ReadOptions())[0], late=True)
         entrants = tuple(e if e.finished else replace(e, status=EntrantStatus.DNF) for e in entrants)
         result = RaceResult(f"{CATEGORY}/{name}", CATEGORY, "", step.now, entrants)
         event.sources[name] = Source(result, None)

@@ -94,7 +94,8 @@ def test_a_sheet_may_name_a_merged_account_by_its_id(settler: Settler, tmp_path:
     event = opened(steps, board_of(settler))
     if raced:
         steps.add_room(event, f"{CATEGORY}/q", result("q", "cy ann", after=9))
-    steps.add_sheet(event, sheet(tmp_path, f"{SITE_ID},0:50:00", "id-bo,0:55:00"), DEFAULT)
+    file = sheet(tmp_path, f"{SITE_ID},0:50:00", "id-bo,0:55:00")
+    steps.add_sheet(event, steps.read_sheet(event, file, DEFAULT)[0])
     assert SITE_ID not in attempts(settler, event)
     steps.close(event, early=True)
     assert settler.ledger.players.get(SITE_ID) is None

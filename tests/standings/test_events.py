@@ -157,7 +157,8 @@ def test_accounts_that_met_in_an_event_are_two_people(
         steps(settler).add_room(event, ROOM.name, ROOM)
     else:
         (tmp_path / "times.csv").write_text("name,time\nann,0:59:00\nold,1:00:00\n")
-        steps(settler).add_sheet(event, tmp_path / "times.csv", ReadOptions())
+        read, _ = steps(settler).read_sheet(event, tmp_path / "times.csv", ReadOptions())
+        steps(settler).add_sheet(event, read)
     if closes:
         steps(settler).close(event, early=True)
     with pytest.raises(OrderError, match="both raced in"):
