@@ -17,7 +17,7 @@ from racebot.addresses import board_addresses
 from racebot.bot.failures import Backoff
 from racebot.bot.room.announcements import edits_between, facts_of
 from racebot.ledger.connection import RunOnLedger
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Change, Leaderboard, State
 from racebot.live_file import (
     LiveBoard,
     LiveEntrant,
@@ -33,7 +33,6 @@ from racebot.queries.odds import finishing_habits, forecasts
 from racebot.queries.race import race_on_board
 from racebot.queries.scores import ComingScore, coming_scores
 from racebot.queries.standings import Listing
-from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
 from racebot.racetime.payload import Race

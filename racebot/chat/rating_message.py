@@ -12,8 +12,7 @@ from datetime import timedelta
 
 from racebot.chat.format import chat_names, ordinal, shown_points, unbroken
 from racebot.ledger.outbox import Edit
-from racebot.ledger.rows import TEAM_RACE
-from racebot.races.change import Change
+from racebot.ledger.rows import TEAM_RACE, Change
 from racebot.races.result import Entrant, EntrantStatus
 from racebot.scoring.rules import Rules
 from racebot.scoring.table import ScoredRace, standard_allowances

@@ -16,6 +16,7 @@ from racebot.ledger.connection import LedgerTable
 from racebot.ledger.rows import (
     Leaderboard,
     Position,
+    State,
     as_int,
     as_text,
     leaderboard_of,
@@ -23,7 +24,6 @@ from racebot.ledger.rows import (
     rating_columns,
     states_of,
 )
-from racebot.races.change import State
 from racebot.text.format import exact_time
 
 ODDS_FROM = 20

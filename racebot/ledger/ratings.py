@@ -19,6 +19,7 @@ from racebot.ledger.rows import (
     Position,
     RatedRow,
     Standing,
+    State,
     as_int,
     as_text,
     changes_of,
@@ -27,7 +28,6 @@ from racebot.ledger.rows import (
     standings_of,
     states_of,
 )
-from racebot.races.change import State
 from racebot.text.format import exact_time
 
 _LAST = 2**63 - 1

@@ -20,8 +20,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
+from racebot.ledger.rows import Change
 from racebot.queries import ShownId
-from racebot.races.change import Change
 from racebot.races.outcome import IntArray, Outcome, TeamPolicy, outcome_of
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.ratings.forecast import expected_places, faster_chances, finish_chances, team_forecasts

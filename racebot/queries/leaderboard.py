@@ -11,7 +11,7 @@ from typing import Annotated, Any, overload
 import numpy as np
 from pydantic import Field, InstanceOf, WithJsonSchema
 
-from racebot.ledger.rows import Leaderboard, Standing, as_int, as_text
+from racebot.ledger.rows import Change, Leaderboard, Standing, as_int, as_text
 from racebot.ledger.store import Ledger
 from racebot.queries import Place
 from racebot.queries.standings import (
@@ -24,7 +24,6 @@ from racebot.queries.standings import (
     places_of,
     standings_before,
 )
-from racebot.races.change import Change
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters
 from racebot.text.format import exact_time

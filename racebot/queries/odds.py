@@ -10,10 +10,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from racebot.ledger.rows import Leaderboard, states_of
+from racebot.ledger.rows import Change, Leaderboard, State, states_of
 from racebot.ledger.store import Ledger
 from racebot.queries import Beside, FinishByRating, FinishChance, IsNew, WinChance
-from racebot.races.change import Change, State
 from racebot.ratings import registry
 from racebot.ratings.forecast import (
     ahead_chances,

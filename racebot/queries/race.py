@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from racebot.errors import PayloadError
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Change, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries import (
     FinishChance,
@@ -26,7 +26,6 @@ from racebot.queries import (
 )
 from racebot.queries.explain import Opponent, Reason, explain_race, in_words
 from racebot.queries.odds import expected_course
-from racebot.races.change import Change
 from racebot.races.events import ANNULLED, LATE, SECOND_ATTEMPT, Attempt, Event, EventSource, by_result
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import (

@@ -12,9 +12,8 @@ from datetime import datetime
 import numpy as np
 
 from racebot.errors import ModelError
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Leaderboard, State
 from racebot.ledger.store import Ledger
-from racebot.races.change import State
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.standings.counting import LeaderboardConfig, RatingRules

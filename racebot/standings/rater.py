@@ -14,9 +14,8 @@ import numpy as np
 
 from racebot import __version__
 from racebot.errors import ModelError, PayloadError
-from racebot.ledger.rows import END, TEAM_RACE, Leaderboard, RatedRow, Standing
+from racebot.ledger.rows import END, TEAM_RACE, Change, Leaderboard, RatedRow, Standing, State
 from racebot.ledger.store import Ledger
-from racebot.races.change import Change, State
 from racebot.races.outcome import PlacedRace, TeamPolicy, outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import registry

@@ -16,9 +16,8 @@ from datetime import datetime
 import numpy as np
 
 from racebot.ledger.leaderboards import Rebuild
-from racebot.ledger.rows import START, Leaderboard, Position, RatedRow, Standing
+from racebot.ledger.rows import START, Leaderboard, Position, RatedRow, Standing, State
 from racebot.ledger.store import Ledger
-from racebot.races.change import State
 from racebot.standings.carry_over import sources_first, states_to_carry_now
 from racebot.standings.rater import Rater, this_platform
 

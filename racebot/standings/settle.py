@@ -13,9 +13,8 @@ from datetime import UTC, datetime, timedelta
 from racebot.errors import DamagedRaceError
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import CaseRow
-from racebot.ledger.rows import START, Leaderboard, Position
+from racebot.ledger.rows import START, Change, Leaderboard, Position, State
 from racebot.ledger.store import Ledger
-from racebot.races.change import Change, State
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings.counting import FUTURE, LeaderboardConfig, RatingRules

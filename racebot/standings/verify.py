@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from itertools import filterfalse
 
 from racebot.errors import DamagedRaceError, LedgerError
-from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standing
+from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standing, State
 from racebot.ledger.store import Ledger
-from racebot.races.change import State
 from racebot.standings.carry_over import states_to_carry_now
 from racebot.standings.counting import FUTURE
 from racebot.standings.rater import Rater, this_platform

@@ -8,8 +8,7 @@ import pytest
 from builders import GOAL, result
 
 from racebot.chat.rating_message import MESSAGE_LIMIT, RankChanges, announcement
-from racebot.ledger.rows import Leaderboard
-from racebot.races.change import Change
+from racebot.ledger.rows import Change, Leaderboard
 from racebot.settings.sources import load
 from racebot.settings.texts import Texts
 from racebot.standings.settle import RatedRace

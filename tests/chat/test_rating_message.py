@@ -25,8 +25,7 @@ from racebot.chat.rating_message import (
     split,
 )
 from racebot.ledger.outbox import Edit, MetaEntry
-from racebot.ledger.rows import TEAM_RACE, Leaderboard
-from racebot.races.change import Change
+from racebot.ledger.rows import TEAM_RACE, Change, Leaderboard
 from racebot.races.result import RaceResult
 from racebot.settings.model import InfoPolicy
 from racebot.settings.texts import Texts

@@ -17,10 +17,9 @@ from hypothesis import given, settings, strategies as st
 
 from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, PayloadError
 from racebot.ledger.outbox import CaseRow
-from racebot.ledger.rows import Leaderboard, RatedRow, Standing
+from racebot.ledger.rows import Change, Leaderboard, RatedRow, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries.history import played_races
-from racebot.races.change import Change
 
 BOARD = Leaderboard(CATEGORY, GOAL, (GOAL,), "plackett-luce", {"floor": 0.0, "knots": [0.0, 1.0]}, "ignore")
 

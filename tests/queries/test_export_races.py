@@ -11,10 +11,9 @@ import pytest
 from builders import NOON, entrant, result, settler_of
 
 from racebot.files.read import read_races
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Leaderboard, State
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text
-from racebot.races.change import State
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.standings.counting import LeaderboardConfig, RatingRules

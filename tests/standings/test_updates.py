@@ -10,8 +10,7 @@ from hypothesis import given, settings, strategies as st
 from standings.seasons import board_of, contents, fresh, history, settle
 
 from racebot.errors import DamagedRaceError
-from racebot.ledger.rows import Carry
-from racebot.races.change import State
+from racebot.ledger.rows import Carry, State
 from racebot.races.outcome import outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import registry

@@ -11,11 +11,10 @@ from functools import partial
 
 from racebot.chat.format import ordinal, shown_points
 from racebot.chat.rating_message import MESSAGE_LIMIT
-from racebot.ledger.rows import Leaderboard, NamedPlayer, Player, Standing
+from racebot.ledger.rows import Change, Leaderboard, NamedPlayer, Player, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import place_among
 from racebot.queries.standings import Listing
-from racebot.races.change import Change
 from racebot.races.result import shown_names
 from racebot.racetime.payload import Race
 from racebot.settings.commands import CLOSING, CommandNames

@@ -8,9 +8,8 @@ from room_support import NAME, Follower
 from worker_support import spaced
 
 from racebot.bot.room import events as cases
-from racebot.bot.room.answers import CommandHandler, Reply
+from racebot.bot.room.answers import ORDERS_PER_PERSON, CommandHandler, Reply
 from racebot.chat.answers.answers import Answers
-from racebot.chat.rate_limit import ORDERS_PER_PERSON
 from racebot.ledger.outbox import chat_messages
 from racebot.ledger.store import Ledger
 from racebot.queries.standings import Listing

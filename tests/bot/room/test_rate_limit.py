@@ -1,4 +1,4 @@
-from racebot.chat.rate_limit import ORDERS_PER_PERSON, WINDOW, Limiter
+from racebot.bot.room.answers import ORDERS_PER_PERSON, WINDOW, Limiter
 
 
 def test_answers_per_minute_are_limited_per_person_and_per_room() -> None:
