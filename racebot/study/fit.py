@@ -22,7 +22,7 @@ import scipy
 
 from racebot.errors import ModelError
 from racebot.races.outcome import BoolArray, IntArray
-from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
+from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.parameters import Parameters, ParameterValue, as_json
 from racebot.ratings.registry import create
 from racebot.study.cores import spread
@@ -157,11 +157,10 @@ def fit(
 
 
 class _Forward(NamedTuple):
-    """Costs of the forecasts of races, per race: order and odds of pairs, and finishes of entrants."""
+    """Costs of the forecasts of races, per race: order and odds of pairs."""
 
     order: Tally
     odds: Tally
-    finishes: Tally
     chance: FloatArray
     """Shape [pairs]; probability of the actual result of each pair."""
 
@@ -207,17 +206,6 @@ class _Seen(NamedTuple):
             rows.append((states[better], states[worse], finished[worse], states, finished, *sizes))
         return cls(*map(np.concatenate, zip(*rows, strict=True)))
 
-    @property
-    def comparisons(self) -> int:
-        return int(np.sum(self.entrants - 1))
-
-    def finish_loss(self, model: RatingModel) -> FloatArray:
-        """Return the log loss of each entrant's finish forecast: shape [candidates, entrants]."""
-        if not isinstance(model, PredictsFinish):
-            return np.zeros((1, self.finished.size))
-        chance = model.finish_probability(self.states[np.newaxis])
-        return log_loss(np.where(self.finished, chance, 1.0 - chance))
-
 
 def _quarters(steps: Sequence[Step]) -> list[tuple[_Seen, _Seen]]:
     """Return the first quarter, half and three quarters of the races, each with the next quarter."""
@@ -231,12 +219,11 @@ def _judge(parts: Iterable[tuple[RatingModel, _Seen]]) -> _Forward:
     for model, seen in parts:
         chance = model.win_probability(seen.better, seen.worse)
         wrong = misordered(model.rating(seen.better), model.rating(seen.worse))
-        costs.append((wrong, chance, seen.finish_loss(model)[0], seen.pairs, seen.entrants))
-    wrong, chance, finishes, *sizes = map(np.concatenate, zip(*costs, strict=True))
-    races = len(sizes[0])
-    pair, entrant = (np.repeat(np.arange(races), each) for each in sizes)
-    order, odds = (Tally.of(cost, pair, races) for cost in (wrong, log_loss(chance)))
-    return _Forward(order, odds, Tally.of(finishes, entrant, races), chance)
+        costs.append((wrong, chance, seen.pairs))
+    wrong, chance, pairs = map(np.concatenate, zip(*costs, strict=True))
+    race = np.repeat(np.arange(len(pairs)), pairs)
+    order, odds = (Tally.of(cost, race, len(pairs)) for cost in (wrong, log_loss(chance)))
+    return _Forward(order, odds, chance)
 
 
 def _with_fitted_odds(quarters: Iterable[tuple[_Seen, _Seen]], start: RatingModel) -> _Forward:
@@ -267,7 +254,7 @@ def _scaled_odds(seen: _Seen, start: RatingModel) -> RatingModel:
     def loss(model: RatingModel) -> FloatArray:
         chance = model.win_probability(seen.better[np.newaxis], seen.worse[np.newaxis])
         mean: FloatArray = log_loss(chance).mean(axis=-1)
-        return seen.comparisons * mean
+        return np.sum(seen.entrants - 1) * mean
 
     return _fitted(start, ODDS, 0.2, loss)
 
@@ -288,7 +275,11 @@ def _performances(seen: _Seen, start: RatingModel) -> RatingModel:
 
 
 def _finish_forecast(seen: _Seen, start: RatingModel) -> RatingModel:
-    return _fitted(start, FINISHES, 0.3, lambda model: np.sum(seen.finish_loss(model), axis=-1))
+    def loss(model: RatingModel) -> FloatArray:
+        chance = cast(Any, model).finish_probability(seen.states[np.newaxis])
+        return np.asarray(log_loss(np.where(seen.finished, chance, 1.0 - chance)).sum(axis=-1))
+
+    return _fitted(start, FINISHES, 0.3, loss)
 
 
 def _everything(history: History, key: str, parameters: Parameters, fixed: Collection[str] = ()) -> Fitted:
