@@ -16,7 +16,7 @@ from racebot.queries.leaderboard import listed_count
 from racebot.queries.standings import Listing
 from racebot.settings.model import Settings
 from racebot.standings.counting import rating_rules, standing_races
-from racebot.standings.proposals import proposals
+from racebot.standings.follow_settings import proposals
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ from racebot.settings.sources import secret_files
 from racebot.settings.tables import CategorySettings
 from racebot.standings.carry_over import unknown_sources
 from racebot.standings.counting import FUTURE, rating_rules, season_offers
-from racebot.standings.proposals import proposals
+from racebot.standings.follow_settings import proposals
 from racebot.telemetry.logs import Redactor
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean

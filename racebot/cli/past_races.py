@@ -37,9 +37,8 @@ from racebot.standings import backfill
 from racebot.standings.backfill import Selection
 from racebot.standings.carry_over import unknown_sources
 from racebot.standings.counting import MOVE_NO_RATING, rating_rules
-from racebot.standings.fitted_odds import rated_history, with_fitted_odds
-from racebot.standings.follow_settings import apply_settings
-from racebot.standings.proposals import Proposal, effect_of, proposals
+from racebot.standings.follow_settings import Proposal, apply_settings, proposals
+from racebot.standings.improve import effect_of, rated_history, with_fitted_odds
 from racebot.standings.rebuild import save_settings
 from racebot.standings.settle import PastRacesReport, Settler
 from racebot.study.cores import cores

@@ -37,7 +37,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.parameters import ParameterValue, declared
 from racebot.settings.model import Settings
-from racebot.standings.fitted_odds import earlier_races, rated_history
+from racebot.standings.improve import earlier_races, rated_history
 from racebot.study.evaluate import Entry
 from racebot.study.history import OF_TEAMS, Earlier, History
 from racebot.text.format import counted

@@ -25,7 +25,8 @@ if TYPE_CHECKING:  # a command loads only the reports that it prints
     from racebot.queries.race import RaceReport
     from racebot.queries.scores import LeagueTable
     from racebot.scoring.rules import Rules
-    from racebot.standings.proposals import Move, Proposal
+    from racebot.standings.follow_settings import Proposal
+    from racebot.standings.improve import Move
 
 NO_BOARDS = "No leaderboards yet: no race has been rated."
 STATUS_LINES = 20

@@ -18,7 +18,8 @@ from racebot.errors import OrderError
 from racebot.ledger.rows import Leaderboard
 from racebot.ratings.parameters import defaults
 from racebot.ratings.registry import MODELS
-from racebot.standings.proposals import Move, Proposal
+from racebot.standings.follow_settings import Proposal
+from racebot.standings.improve import Move
 from racebot.study.fit import Fit
 from racebot.study.paired import Tally
 from racebot.study.tuning import JudgedPart

@@ -22,7 +22,7 @@ from racebot.files.read import read_races
 from racebot.ledger.store import Ledger
 from racebot.ratings.registry import MODELS, create
 from racebot.settings.sources import load
-from racebot.standings.fitted_odds import earlier_races, rated_history
+from racebot.standings.improve import earlier_races, rated_history
 from racebot.study.evaluate import Entry, Margin, evaluate
 from racebot.study.history import History, at_start
 from racebot.study.presets import PRESETS

@@ -24,7 +24,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.events import Timing
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.settings.model import Settings
-from racebot.standings import fitted_odds, orders, rebuild
+from racebot.standings import improve, orders, rebuild
 from racebot.standings.counting import rating_rules
 from racebot.standings.events import EventSteps
 from racebot.standings.follow_settings import apply_settings, follow_renames
@@ -85,9 +85,9 @@ class Product:
             return {**board.parameters, FITTED: fitted}
 
         with pytest.MonkeyPatch.context() as patch, Ledger.open(self.path) as ledger:
-            patch.setattr(fitted_odds, "fit_odds", fit)
+            patch.setattr(improve, "fit_odds", fit)
             settler = Settler(ledger, rating_rules(self.settings))
-            fitted_odds.with_fitted_odds(settler, board, NOON)
+            improve.with_fitted_odds(settler, board, NOON)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from racebot.ledger.rows import Leaderboard, Player
 from racebot.races.events import Event, Timing
 from racebot.races.rooms import BY_GOALS, RoomRule
 from racebot.ratings.parameters import Parameters
-from racebot.standings import fitted_odds, orders, rebuild
+from racebot.standings import improve, orders, rebuild
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps
 from racebot.standings.follow_settings import apply_settings, follow_renames
@@ -138,8 +138,8 @@ def test_a_goal_renamed_while_odds_are_fitted_keeps_one_leaderboard(settler: Set
         follow_renames(settler, [replace(race, goal="New Orb") for race in RACES], ["New Orb"])
         return {**start, "odds_scale": 1.25}
 
-    monkeypatch.setattr(fitted_odds, "fit_odds", fit_slowly)
-    fitted_odds.with_fitted_odds(settler, board_of(settler), NOW)
+    monkeypatch.setattr(improve, "fit_odds", fit_slowly)
+    improve.with_fitted_odds(settler, board_of(settler), NOW)
     (kept,) = settler.ledger.leaderboards.all()
     assert (kept.name, kept.goals, kept.parameters["odds_scale"]) == ("New Orb", ("New Orb",), 1.25)
     assert settler.ledger.ratings.count(kept) == len(RACES)

@@ -8,11 +8,10 @@ from builders import CATEGORY, GOAL, dump, existing, result
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.ratings.parameters import Parameters
-from racebot.standings import fitted_odds
+from racebot.standings import improve
 from racebot.standings.counting import MOVE_NO_RATING, LeaderboardConfig, RatingRules
-from racebot.standings.fitted_odds import with_fitted_odds
-from racebot.standings.follow_settings import apply_settings
-from racebot.standings.proposals import Proposal, effect_of, proposals
+from racebot.standings.follow_settings import Proposal, apply_settings, proposals
+from racebot.standings.improve import effect_of, with_fitted_odds
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
@@ -120,7 +119,7 @@ def test_a_leaderboard_whose_settings_change_during_a_fit_keeps_them(ledger: Led
         ledger.leaderboards.save(changed)
         return {**board.parameters, "odds_scale": 2.0}
 
-    monkeypatch.setattr(fitted_odds, "fit_odds", fit_slowly)
+    monkeypatch.setattr(improve, "fit_odds", fit_slowly)
     assert with_fitted_odds(settler, board, NOON).parameters == changed.parameters
     assert ledger.leaderboards.with_old_odds() == [changed], "the fit is due again"
 

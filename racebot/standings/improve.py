@@ -1,13 +1,19 @@
-"""Fits the odds and the finish forecast of leaderboards to their races, which changes no rating."""
+"""What `racebot improve` needs: the effect of a proposal, and odds fitted to a leaderboard's races.
+
+Odds and the finish forecast change no rating.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from bisect import bisect_left
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from racebot.ledger.rows import Leaderboard
+from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
+from racebot.standings.follow_settings import Proposal
+from racebot.standings.rebuild import replay
 from racebot.standings.settle import Settler
 from racebot.study.fit import fit_odds
 from racebot.study.history import Earlier, History
@@ -49,3 +55,27 @@ def with_fitted_odds(settler: Settler, board: Leaderboard, now: datetime) -> Lea
             return stored
         new = replace(stored, parameters=parameters, odds_races=races, odds_fitted_at=now)
         return ledger.leaderboards.save(new)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A player's place and points before and after. Equal ratings share a place."""
+
+    name: str
+    place_before: int
+    place_after: int
+    points_before: int
+    points_after: int
+
+
+def effect_of(ledger: Ledger, proposal: Proposal) -> list[Move]:
+    """Rate a leaderboard's races as proposed, without storing anything, and return each player's move."""
+    before = ledger.standings.all(proposal.stored)
+    after = {standing.player: standing for standing in replay(ledger, proposal.proposed)}
+    now, then = (sorted(-each.rating for each in standings) for standings in (before, after.values()))
+
+    def move(old: Standing, new: Standing) -> Move:
+        places = 1 + bisect_left(now, -old.rating), 1 + bisect_left(then, -new.rating)
+        return Move(old.name, *places, old.points, new.points)
+
+    return [move(old, after[old.player]) for old in before if old.player in after]
