@@ -12,7 +12,7 @@ from racebot.ledger.lock import health_timeout, read_heartbeat
 from racebot.ledger.outbox import Delivery, chat_messages
 from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import listed_count
+from racebot.queries.leaderboard import board_totals
 from racebot.queries.standings import Listing
 from racebot.settings.model import Settings
 from racebot.standings.counting import rating_rules, standing_races
@@ -152,7 +152,7 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
                 newer_defaults=board.key in proposed and not proposed[board.key].in_settings,
                 settings_changed=board.key in proposed and proposed[board.key].in_settings,
                 races=ledger.ratings.count(board),
-                players=listed_count(ledger, board, Listing()),
+                players=board_totals(ledger, board, Listing()).listed,
                 last_race=ledger.standings.latest_race(board),
             )
             for board in boards

@@ -17,7 +17,7 @@ from racebot.cli.common import Cluster, Database, Yes, console, notices, open_le
 from racebot.cli.tables import NO_BOARDS
 from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import RESTORE
-from racebot.queries.leaderboard import listed_count
+from racebot.queries.leaderboard import board_totals
 from racebot.queries.standings import Listing
 from racebot.standings import verify as verification
 from racebot.standings.carry_over import sources_first
@@ -39,11 +39,11 @@ def verify(database: Database = None) -> None:
     with open_ledger(database) as (_, ledger):
         problems = [Problem(text, RESTORE) for text in ledger.check()]
         for board in ledger.leaderboards.all():
-            races, players = ledger.ratings.count(board), listed_count(ledger, board, Listing())
+            totals = board_totals(ledger, board, Listing())
             with common.progress_bars(transient=True) as advance:
-                found = verification.verify(ledger, board, partial(advance, board.name, total=races))
+                found = verification.verify(ledger, board, partial(advance, board.name, total=totals.races))
             problems += [replace(problem, text=f"{board.name}: {problem}") for problem in found]
-            tell(f"{board.name}: {counted(races, 'race')}, {counted(players, 'player')}")
+            tell(f"{board.name}: {counted(totals.races, 'race')}, {counted(totals.listed, 'player')}")
     for problem in problems[:20]:
         tell(str(problem), to=notices)
     damage = [problem for problem in problems if problem.remedy is not None]

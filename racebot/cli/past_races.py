@@ -24,7 +24,7 @@ from racebot.errors import ModelError, RacebotError, SettingsError, SiteError
 from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
+from racebot.queries.leaderboard import board_totals, leaderboard_report, races_without_changes
 from racebot.queries.standings import listing_of
 from racebot.races.result import RaceResult
 from racebot.racetime.client import Site
@@ -143,7 +143,9 @@ def _show_rated(settings: Settings, settler: Settler, boards: Iterable[Leaderboa
         listing = listing_of(settings, board)
         best = leaderboard_report(ledger, board, listing, limit=10)
         unrated = races_without_changes(ledger, board)
-        tables.print_leaderboard(console, best, listed_count(ledger, board, listing), sum(unrated.values()))
+        tables.print_leaderboard(
+            console, best, board_totals(ledger, board, listing).listed, sum(unrated.values())
+        )
         for reason, races in unrated.items():
             hint = ", left out unless RACEBOT_TEAM_RACES says how to rate it" if reason == TEAM_RACE else ""
             tell(f"{counted(races, 'race')} of {board.name} changed no rating: {reason}{hint}")

@@ -30,7 +30,7 @@ from racebot.files.options import DEFAULT, ReadOptions
 from racebot.ledger.lock import utc_now
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text, left_out
-from racebot.queries.leaderboard import leaderboard_report, listed_count, races_without_changes
+from racebot.queries.leaderboard import board_totals, leaderboard_report, races_without_changes
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
 from racebot.queries.scores import document, league
@@ -298,7 +298,7 @@ def show_leaderboards(
             if (rules := listing.ordering) and (scores := document(league(ledger, board, rules))).racers:
                 tables.print_scores(console, f"{board.name}, scores", rules, scores, limit)
             unrated = sum(races_without_changes(ledger, board).values())
-            tables.print_leaderboard(console, report, listed_count(ledger, board, listing), unrated)
+            tables.print_leaderboard(console, report, board_totals(ledger, board, listing).listed, unrated)
         common.tell_waiting(settings, ledger)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Annotated, Any, overload
+from typing import Annotated, Any, Self, overload
 
 import numpy as np
 from pydantic import Field, InstanceOf, WithJsonSchema
@@ -58,12 +58,12 @@ class PlacedPlayer:
     last_race_at: datetime
     provisional: bool
 
-
-def shared_facts(standing: Standing, name: str, place: int | None, provisional_races: int) -> dict[str, Any]:
-    """Return the fields of a `PlacedPlayer`."""
-    own = {field: getattr(standing, field) for field in _SHARED}
-    provisional = standing.races < provisional_races
-    return own | {"id": standing.player, "name": name, "place": place, "provisional": provisional}
+    @classmethod
+    def of(cls, row: Standing, name: str, place: int | None, provisional_races: int, **more: Any) -> Self:
+        """Return a record of a standing with the fields that a subclass adds."""
+        own = {field: getattr(row, field) for field in _SHARED}
+        provisional = row.races < provisional_races
+        return cls(id=row.player, name=name, place=place, provisional=provisional, **own, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,24 +123,17 @@ class ListedPlayers(Sequence[ListedPlayer]):
 
     def unranked(self, limit: int) -> list[PlacedPlayer]:
         """Return the players with too few finishes for a place, those with most first."""
-        return [PlacedPlayer(**facts) for _, facts in self._facts(self.unranked_rows[:limit])]
+        rows = self.unranked_rows[:limit]
+        names = self.ledger.people.names([row.player for row in rows])
+        return [PlacedPlayer.of(row, names[row.player], None, self.provisional_races) for row in rows]
 
     def _read(self, rows: Sequence[Standing]) -> list[ListedPlayer]:
-        return [
-            ListedPlayer(
-                **facts,
-                moved=Movement(self.points_won(row), self.places_won(row))
-                if row.player in self.before
-                else None,
-            )
-            for row, facts in self._facts(rows)
-        ]
-
-    def _facts(self, rows: Sequence[Standing]) -> Iterator[tuple[Standing, dict[str, Any]]]:
-        names = self.ledger.people.names([row.player for row in rows])
+        names, found = self.ledger.people.names([row.player for row in rows]), []
         for row in rows:
-            place = self.places.get(row.rating)
-            yield row, shared_facts(row, names[row.player], place, self.provisional_races)
+            moved = Movement(self.points_won(row), self.places_won(row))
+            facts = names[row.player], self.places[row.rating], self.provisional_races
+            found.append(ListedPlayer.of(row, *facts, moved=moved if row.player in self.before else None))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,15 +266,10 @@ def place_among(
     return above + 1 if included else None, listed
 
 
-def listed_count(ledger: Ledger, board: Leaderboard, listing: Listing) -> int:
-    """Return the number of players that a leaderboard lists."""
-    return _counts(ledger, board, listing)[1]
-
-
 def board_totals(ledger: Ledger, board: Leaderboard, listing: Listing) -> BoardTotals:
     """Return the size of a leaderboard, much faster than the whole report."""
     return BoardTotals(
-        listed_count(ledger, board, listing),
+        _counts(ledger, board, listing)[1],
         ledger.ratings.count(board),
         ledger.standings.latest_race(board),
         ledger.ratings.updated_at(board),

@@ -15,7 +15,7 @@ from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_o
 from racebot.ledger.store import Ledger
 from racebot.queries import Beside, FinishTime, Listed, Place, ShownId
 from racebot.queries.history import PlayedRace, last_year, played_races
-from racebot.queries.leaderboard import PlacedPlayer, place_among, shared_facts
+from racebot.queries.leaderboard import PlacedPlayer, place_among
 from racebot.queries.race import reasons_of
 from racebot.queries.races import entrants_of, finish_time
 from racebot.queries.standings import Listing
@@ -158,8 +158,8 @@ def player_standing(
     if standing is None:
         return None
     place, listed = place_among(ledger, board, standing, listing)
-    facts = shared_facts(standing, standing.name, place, provisional_races)
-    return PlayerStanding(**facts, category=board.category, leaderboard=board.name, listed=listed)
+    more = {"category": board.category, "leaderboard": board.name, "listed": listed}
+    return PlayerStanding.of(standing, standing.name, place, provisional_races, **more)
 
 
 def player_record(ledger: Ledger, board: Leaderboard, standing: PlayerStanding) -> PlayerRecord:

@@ -403,13 +403,6 @@ def test_sequence_can_be_rewritten_from_any_number(ledger: Ledger, board: Leader
     assert ledger.standings.all(other) == [standing("ann", 0.125)]
 
 
-def test_the_latest_race_is_found(ledger: Ledger, board: Leaderboard) -> None:
-    assert ledger.standings.latest_race(board) is None
-    later = NOON + timedelta(hours=2)
-    write(ledger, board, [], [standing("ann", last_race_at=later), standing("bo")])
-    assert ledger.standings.latest_race(board) == later
-
-
 NO_OFFSET = "2026-03-01T12:00:00"
 DAMAGE = [
     *(("races", "result", text, "orb/r") for text in ("", "no json", "{}", '{"name": "orb/r"}', "[]")),

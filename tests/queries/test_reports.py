@@ -20,7 +20,6 @@ from racebot.queries.leaderboard import (
     ListedPlayers,
     board_totals,
     leaderboard_report,
-    listed_count,
     new_places,
 )
 from racebot.queries.odds import odds
@@ -182,7 +181,7 @@ def test_an_empty_leaderboard_lists_nobody(ledger: Ledger) -> None:
 
 def test_a_table_shows_the_players_up_to_its_limit(ledger: Ledger, board: Leaderboard) -> None:
     first = leaderboard_report(ledger, board, Listing(), limit=2)
-    text = shown(tables.print_leaderboard, first, listed_count(ledger, board, Listing()))
+    text = shown(tables.print_leaderboard, first, board_totals(ledger, board, Listing()).listed)
     assert "Any Orb (pairwise-elo)" in text
     assert [word in text for word in ("Cy", "Ann", "Di")] == [True, True, False]
     assert "4 races rated, 5 players; the first 2 shown" in text

@@ -15,7 +15,7 @@ from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.races import EXCLUDED
 from racebot.ledger.rows import NamedPlayer as Person, Player
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import leaderboard_report, listed_count, place_among, top_players
+from racebot.queries.leaderboard import board_totals, leaderboard_report, place_among, top_players
 from racebot.queries.race import race_report
 from racebot.queries.standings import Listing
 from racebot.races.result import NO_NAME, RaceResult
@@ -56,7 +56,7 @@ def listed(settler: Settler) -> list[str]:
     report = leaderboard_report(settler.ledger, board, Listing())
     names = [entry.name for entry in report.players]
     assert [s.name for _, s in top_players(settler.ledger, board, Listing(), 10)] == names
-    assert listed_count(settler.ledger, board, Listing()) == len(names)
+    assert board_totals(settler.ledger, board, Listing()).listed == len(names)
     return names
 
 

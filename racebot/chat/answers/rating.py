@@ -7,7 +7,7 @@ from racebot.chat.format import shown_points, unbroken
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.ledger.rows import NamedPlayer, Standing
 from racebot.queries.history import last_race
-from racebot.queries.leaderboard import listed_count, place_among, top_players
+from racebot.queries.leaderboard import board_totals, place_among, top_players
 from racebot.queries.player import next_points
 from racebot.racetime.payload import Race
 from racebot.text.format import Count, integer, signed
@@ -53,7 +53,7 @@ def leaderboard(context: Context, count: int, asker: NamedPlayer) -> str:
     players = top_players(context.ledger, board, listing, count)
     if not players:
         return texts.leaderboard_empty.format(needed=listing.minimum_finishes)
-    listed = listed_count(context.ledger, board, listing)
+    listed = board_totals(context.ledger, board, listing).listed
     entries = [_entry(context, place, standing) for place, standing in players]
     end = [context.link_phrase(context.links.board(board))]
     own = context.standing(asker)
