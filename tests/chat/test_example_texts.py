@@ -9,7 +9,6 @@ from builders import GOAL, result
 
 from racebot.chat.rating_message import MESSAGE_LIMIT, RankChanges, announcement
 from racebot.ledger.rows import Change, Leaderboard
-from racebot.settings.sources import load
 from racebot.settings.texts import Texts
 from racebot.standings.settle import RatedRace
 
@@ -48,12 +47,6 @@ def test_no_translation_loses_a_field(path: Path) -> None:
     for name, text in table(path).items():
         expected = fields_in(str(Texts.model_fields[name].default)) - {"ending"}
         assert fields_in(text) == expected, name
-
-
-@in_each_language
-def test_texts_take_effect_in_racebot_toml(path: Path, tmp_path: Path) -> None:
-    (tmp_path / "racebot.toml").write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
-    assert load(tmp_path).texts.model_dump() == Texts().model_dump() | table(path)
 
 
 @in_each_language
