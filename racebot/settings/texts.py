@@ -240,7 +240,10 @@ class Texts(BaseModel):
         "answers !ratings off",
     )
     on: str = _text("I'm back in this room.", "answers !ratings on")
-    counts: str = _text("This race counts {record:if it is recorded|now}.", "answers !ratings count and skip")
+    counts: str = _text(
+        "This race counts {record:if it is recorded|}{over:now|}{waits:once its result stands|}.",
+        "answers !ratings count and skip",
+    )
     skipped: str = _text("This race does not count. {command} count undoes this.", "answers !ratings skip")
     event_unknown: str = _text("No open event has that name.", "answers !ratings event")
     event_taken: str = _text("This room belongs to another event.", "the same if it does")

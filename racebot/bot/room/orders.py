@@ -105,12 +105,16 @@ class RoomOrders:
 
     def _decide(self, order: RoomOrder, race: Race) -> str:
         settler, counts = self.work.settler, COUNTS[order.word]
-        if not settler.rules.needs_no_record(race):
-            return self.texts.counts.format(record=Count(True))
+        unrecorded = settler.rules.needs_no_record(race)
+        is_over = unrecorded and race.result is not None and race.result.final
+        chosen = {"record": not unrecorded, "over": is_over, "waits": unrecorded and not is_over}
+        text = self.texts.counts.format(**{name: Count(value) for name, value in chosen.items()})
+        if not unrecorded:
+            return text
         author = str(order.message.user_id)
         orders.skip(settler, race.name, REASON, order.given_at, undo=counts, author=author)
         if counts:
-            return self.texts.counts.format(record=Count(False))
+            return text
         text = self._with_command(self.texts.skipped)
         return "" if self.work.withdraw(race.name, text) else text
 

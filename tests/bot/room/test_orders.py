@@ -38,7 +38,8 @@ from racebot.telemetry.logs import FailureLog
 from racebot.text.format import Count
 
 TEXTS = Texts()
-COUNTS = TEXTS.counts.format(record=Count(False))
+COUNTS = TEXTS.counts.format(record=Count(False), over=Count(True), waits=Count(False))
+WAITS = TEXTS.counts.format(record=Count(False), over=Count(False), waits=Count(True))
 CUSTOM: dict[str, Any] = {"goal": "Cup 1", "custom_goal": True, "recordable": False, "recorded": False}
 CUP = LeaderboardConfig("elo-ffa", name="Cup", rule=RoomRule(custom_goals=("Cup*",), finished=True))
 FIRST = result("r", "ann bo", dnf="cy", **CUSTOM)
@@ -281,21 +282,25 @@ async def test_an_order_whether_a_race_counts_is_carried_out_once(
         assert [order.kind for order in ledger.orders.all()] == [last], number
 
 
-@pytest.mark.parametrize(("order", "answer"), [("count", COUNTS), ("skip", TEXTS.skipped)])
+@pytest.mark.parametrize(
+    ("order", "answer", "is_over"),
+    [("count", COUNTS, True), ("count", WAITS, False), ("skip", TEXTS.skipped, True)],
+)
 async def test_an_order_that_is_given_again_is_answered_and_stored(
-    ledger: Ledger, clock: Clock, order: str, answer: str
+    ledger: Ledger, clock: Clock, order: str, answer: str, is_over: bool
 ) -> None:
+    shown = race() if is_over else replace(race(), status="in_progress", result=None)
     said = [line(f"!ratings {order}", at) for at in (1.0, 2.0)]
     room = Room(ledger, clock)
     async with room.open() as inbox:
-        for frame in (RaceUpdate(race()), *said):
+        for frame in (RaceUpdate(shown), *said):
             inbox.on_frame(frame)
         await until(lambda: len(room.said) == 2)
     assert set(room.said) == {answer.format(command="!ratings")}
     orders.skip(room.settler, NAME, "by the shell", NOON + timedelta(seconds=3), undo=order == "skip")
     again = Room(ledger, clock)
     async with again.open() as inbox:
-        inbox.on_frame(RaceUpdate(race()))
+        inbox.on_frame(RaceUpdate(shown))
         inbox.on_frame(history(*said))
         await until(lambda: inbox.race and not (inbox._events or inbox._orders))
     assert orders.is_skipped(ledger, NAME) == (order == "count"), "the shell's order was the last"
