@@ -1,18 +1,16 @@
 """The control API, which does everything that users do on the site."""
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from typing import Any
 
 import httpx
 import pytest
-from builders import Clock
 from worker_support import PATIENCE
 
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import Frame
 from racebot.sandbox.server import SandboxServer
-from racebot.sandbox.session import PERMISSION_DENIED, UNKNOWN_ACTION, BotSession
+from racebot.sandbox.session import BotSession
 from racebot.sandbox.site import FakeSite
 
 from .conftest import Make, places
@@ -124,27 +122,6 @@ async def test_commands_plan_faults(control: Control, site: FakeSite, misbehavio
     await control("revoke_tokens")
     assert site.bot_for(token) is None
     assert site.issued_tokens == [token]
-
-
-def test_the_clock_can_be_wrong(site: FakeSite, clock: Clock) -> None:
-    before = site.clock()
-    token = site.issue_token("sandbox", "sandbox-secret")
-    site.skew = timedelta(seconds=-90)
-    assert site.clock() - before == timedelta(seconds=-90)
-    assert site.open_race().opened_at == site.clock()
-    site.skew = timedelta(hours=10)
-    assert site.bot_for(token) is None
-    site.skew = timedelta(0)
-    assert site.clock() == clock()
-
-
-async def test_refusals_are_remembered(control: Control, site: FakeSite) -> None:
-    room = site.open_race()
-    session = BotSession(site, room, "nonsense", lambda frame: None)
-    session.receive('{"action": "getrace"}')
-    session.receive('{"action": "dance"}')
-    shown = (await control.client.get(f"/sandbox/control/{room.slug}")).json()
-    assert shown["refused"] == [PERMISSION_DENIED, UNKNOWN_ACTION]
 
 
 async def test_errors_name_the_problem(control: Control) -> None:
