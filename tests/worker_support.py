@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -34,6 +35,11 @@ QUIET = 0.05
 RACE_CACHE = RACE_CACHE_SECONDS / PACE
 PATIENCE = 300.0
 """Seconds to wait for anything that must happen; the machine may be busy."""
+
+
+def requested(site: FakeSite) -> Counter[str]:
+    """Count the requests to a site by path, ignoring the query."""
+    return Counter(request.path for request in site.requests)
 
 
 @dataclass
@@ -89,8 +95,8 @@ class Sandbox:
     async def look(self, times: int = 3) -> None:
         """Wait until the worker has read its category a few times more, so it had time for other work."""
         path = f"/o/{CATEGORY}/data"
-        before = self.site.counts()[path]
-        await until(lambda: self.site.counts()[path] >= before + times)
+        before = requested(self.site)[path]
+        await until(lambda: requested(self.site)[path] >= before + times)
 
     def rated(self) -> dict[str, int]:
         """Return the number of rated races by leaderboard."""

@@ -1,7 +1,7 @@
 """Faults that the sandbox injects on request.
 
 Each planned fault is used once. Faults that concern tokens, lost rooms and the clock belong to `FakeSite`:
-`revoke_tokens`, `token_seconds`, `forget_rooms`, `forget_guids`, `skew`.
+`revoke_tokens`, `token_seconds`, `rooms`, `guids`, `skew`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ It does no I/O. The clock and the random generator are parameters, so runs are r
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -77,7 +76,7 @@ class FakeSite(Accounts):
         self.issued_tokens: list[str] = []
         """Every token ever issued, including expired and revoked ones."""
         self._tokens: dict[str, tuple[Bot, datetime]] = {}
-        self._guids: dict[str, datetime] = {}
+        self.guids: dict[str, datetime] = {}
         self.bot = self.add_bot(BOT_NAME, CLIENT_ID, CLIENT_SECRET)
 
     def rename_user(self, user: User | str, name: str) -> None:
@@ -155,10 +154,6 @@ class FakeSite(Accounts):
         listed = [room for room in finished if room.recorded or room.custom_goal or not room.unlisted]
         return sorted(listed, key=lambda room: room.ended_at or room.opened_at, reverse=True)
 
-    def forget_rooms(self) -> None:
-        """Delete every unfinished race, as if the site had been restored from an old backup."""
-        self.rooms = {slug: room for slug, room in self.rooms.items() if room.status.over}
-
     def issue_token(self, client_id: str, client_secret: str) -> str | None:
         """Return a new token for a bot, or None if the credentials are wrong."""
         bot = self.bots.get(client_id)
@@ -180,20 +175,12 @@ class FakeSite(Accounts):
     def use_guid(self, guid: str) -> bool:
         """Record a guid. Return False if it was used in the last five minutes."""
         now = self.clock()
-        self._guids = {known: at for known, at in self._guids.items() if now - at < GUID_WINDOW}
-        if guid in self._guids:
+        self.guids = {known: at for known, at in self.guids.items() if now - at < GUID_WINDOW}
+        if guid in self.guids:
             return False
-        self._guids[guid] = now
+        self.guids[guid] = now
         return True
-
-    def forget_guids(self) -> None:
-        """Forget all guids, as if the site's cache had been restarted."""
-        self._guids.clear()
 
     def _new_slug(self) -> str:
         slug = f"{self.rng.choice(_MOODS)}-{self.rng.choice(_THINGS)}-{self.rng.randrange(10_000):04d}"
         return slug if slug not in self.rooms else self._new_slug()
-
-    def counts(self) -> Counter[str]:
-        """Count the requests by path, ignoring the query."""
-        return Counter(request.path for request in self.requests)

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from spoiler import FrameFault
-from worker_support import PATIENCE, Sandbox, finish, said, settled, until
+from worker_support import PATIENCE, Sandbox, finish, requested, said, settled, until
 
 from racebot.bot.worker import Worker
 from racebot.cli import MAY_PASS
@@ -63,7 +63,7 @@ async def test_a_bad_setting_stops_the_worker_with_one_line(
 
 async def test_a_second_worker_on_the_same_database_refuses(sandbox: Sandbox) -> None:
     async with sandbox.worker():
-        await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 1)
+        await until(lambda: requested(sandbox.site).get(f"/o/{CATEGORY}/data", 0) >= 1)
         async with sandbox.worker() as second:
             assert await second.ended() == MAY_PASS
         # The first worker keeps logging.
@@ -80,10 +80,10 @@ async def test_the_worker_stops_while_the_site_is_unavailable(sandbox: Sandbox) 
 
 async def test_a_temporary_403_does_not_stop_the_worker(sandbox: Sandbox) -> None:
     async with sandbox.worker() as worker:
-        await until(lambda: sandbox.site.counts().get(f"/o/{CATEGORY}/data", 0) >= 2)
+        await until(lambda: requested(sandbox.site).get(f"/o/{CATEGORY}/data", 0) >= 2)
         sandbox.misbehaviour.fail_http(4, 403, path=f"/o/{CATEGORY}/data")
-        seen = sandbox.site.counts()[f"/o/{CATEGORY}/data"]
-        await until(lambda: sandbox.site.counts()[f"/o/{CATEGORY}/data"] >= seen + 6)
+        seen = requested(sandbox.site)[f"/o/{CATEGORY}/data"]
+        await until(lambda: requested(sandbox.site)[f"/o/{CATEGORY}/data"] >= seen + 6)
         room = sandbox.open_race(3)
         finish(room, 60, 61)
         await until(lambda: len(said(room)) == 1)

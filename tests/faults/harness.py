@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from spoiler import Spoiler
-from worker_support import PATIENCE, RACE_CACHE, Sandbox, WorkerProcess, reserved_port, until
+from worker_support import PATIENCE, RACE_CACHE, Sandbox, WorkerProcess, requested, reserved_port, until
 
 from racebot.ratings import registry
 from racebot.sandbox.race_state import Bot, RaceStatus, User
@@ -186,9 +186,10 @@ class Run:
         self.misbehaviour.stall(0)
         self.misbehaviour.drop_sockets()
         await self._serving.aclose()
-        self.site.forget_guids()
+        self.site.guids.clear()
         if lose_rooms:
-            self.site.forget_rooms()
+            rooms = self.site.rooms.items()
+            self.site.rooms = {slug: room for slug, room in rooms if room.status.over}
         await asyncio.sleep(1)
         await self._serve()
 
@@ -220,7 +221,7 @@ class Run:
 
     def _time(self) -> float:
         """Return the seconds that the worker had, by its looks at the category: a stopped one has none."""
-        return ROOMS_EVERY * self.site.counts()[f"/o/{CATEGORY}/data"]
+        return ROOMS_EVERY * requested(self.site)[f"/o/{CATEGORY}/data"]
 
     def disturbed(self, seconds: float = 0.0) -> None:
         """Note a fault that lasts some seconds from now on."""

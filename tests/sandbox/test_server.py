@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 import websockets
-from worker_support import PATIENCE, until
+from worker_support import PATIENCE, requested, until
 
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.server import serve
@@ -138,7 +138,7 @@ async def test_past_races_come_in_pages(served: Served, finished: Make) -> None:
     assert (await get("page=99"))["races"] == []
     bad = await served.client.get("/sandbox/races/data?page=abc")
     assert (bad.status_code, bad.text) == (400, "")
-    assert served.site.counts()["/sandbox/races/data"] == 5
+    assert requested(served.site)["/sandbox/races/data"] == 5
 
 
 async def test_a_missing_page_is_a_404_in_html(served: Served) -> None:
@@ -190,7 +190,7 @@ async def test_rooms_can_be_gone_after_a_restart(served: Served) -> None:
     room = served.site.open_race()
     async with served.join(room.slug) as ws:
         await receive(ws, 2)
-        served.site.forget_rooms()
+        served.site.rooms.clear()
         assert served.misbehaviour.drop_sockets() == 1
         with pytest.raises(websockets.ConnectionClosed):
             await receive(ws)

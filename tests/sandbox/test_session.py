@@ -95,7 +95,7 @@ def test_a_guid_is_good_once_in_five_minutes(bot: Bot, site: FakeSite, clock: Cl
     assert bot.send("message", message) == []
     clock.advance(seconds=1)
     assert kinds(bot.send("message", message)) == ["chat.message"]
-    site.forget_guids()
+    site.guids.clear()
     assert kinds(bot.send("message", message)) == ["chat.message"]
 
 
