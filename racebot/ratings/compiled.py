@@ -95,9 +95,9 @@ def _crowd_moments(windows, a, b, below, level, start, first, second):
     pass
 
 
-def _densities(windows, first, stop):
+def _densities(windows):
     found = [np.empty(0) for _ in range(0)]
-    for row in tilted(windows, first, stop):
+    for row in tilted(windows):
         values, width = np.empty(row.size), windows.step / row.scale
         peak = row.peak / windows.step - row.low
         at = min(max(int(peak), 0), row.size - 1)
@@ -156,7 +156,7 @@ overload(after_race, inline="always")(lambda skills, race, hurdle, steps: _of_un
 overload(crowd_level)(lambda windows, a, b, level, start, side: _crowd_level)
 overload(crowd_moments)(lambda windows, a, b, below, level, start, first, second: _crowd_moments)
 overload(posterior_moments)(lambda means, scales, places: _moments)
-overload(densities)(lambda windows, first, stop: _densities)
+overload(densities)(lambda windows: _densities)
 overload(kernels)(lambda windows: _kernels)
 overload(integral, jit_options=_SUMS)(lambda values, start, kernel, low, high, side: _integral)
 overload(sums, jit_options=_SUMS)(lambda values: _sums)

@@ -38,8 +38,6 @@ from racebot.ratings.numerics.truncated_normal import pair_moments
 
 OUTSIDE = 2**40
 """Grid points to the edges that no performance reaches."""
-PART = 64
-"""Groups whose densities are computed at once, to save both time and memory."""
 SMALL = 128
 """Largest grid that all functions share, which saves the search for windows. See `on_small_grid`."""
 SMALL_REACH = 6.0
@@ -185,35 +183,30 @@ def on_windows(means: list[float], scales: list[float], places: list[int]) -> tu
         first[i] = second[i] = math.nan
     if not windows.found:
         return first, second
-    weights, groups = kernels(windows), len(starts) - 1
-    # From below. Keep all functions of `in_any_order`, or of a crowd those of the group below it.
+    weights, own, row, groups = kernels(windows), densities(windows), 0, len(starts) - 1
+    # From below. Keep the functions of `in_any_order`, or of a crowd the density below it.
     level, start = np.ones(1), -OUTSIDE
-    tables, all_own = [[level] for _ in range(0)], [[level] for _ in range(0)]
-    for part in range(0, groups, PART):
-        own, row = densities(windows, part, min(part + PART, groups)), 0
-        for g in range(part, min(part + PART, groups)):
-            a, b = starts[g], starts[g + 1]
-            if b - a <= FEW:
-                members = own[row : row + (b - a) * (b - a)]
-                row += (b - a) * (b - a)
-                table = in_any_order(windows, weights, a, b, members, level, start, 1)
-                level = table.pop()
-            else:
-                members, table = [level], [level]
-                level = crowd_level(windows, a, b, level, start, 1)
-            tables.append(table)
-            all_own.append(members)
-            start = windows.low[b - 1]
+    below, above = [level for _ in range(0)], [level for _ in range(0)]
+    for g in range(groups):
+        a, b = starts[g], starts[g + 1]
+        if b - a <= FEW:
+            level = in_any_order(windows, weights, own, row, a, b, level, start, 1, below)
+            row += (b - a) * (b - a)
+        else:
+            below.append(level)
+            level = crowd_level(windows, a, b, level, start, 1)
+        start = windows.low[b - 1]
     # From above, with the moments.
     level, start = np.ones(1), OUTSIDE
     for g in range(groups - 1, -1, -1):
-        a, b, below, members = starts[g], starts[g + 1], tables.pop(), all_own.pop()
+        a, b = starts[g], starts[g + 1]
         if b - a <= FEW:
-            table = in_any_order(windows, weights, a, b, members, level, start, -1)
-            level = table.pop()
-            few_moments(windows, a, b, members, below, table, first, second)
+            row -= (b - a) * (b - a)
+            above.clear()
+            level = in_any_order(windows, weights, own, row, a, b, level, start, -1, above)
+            few_moments(windows, own, row, a, b, below, above, first, second)
         else:
-            crowd_moments(windows, a, b, below[0], level, start, first, second)
+            crowd_moments(windows, a, b, below.pop(), level, start, first, second)
             level = crowd_level(windows, a, b, level, start, -1)
         start = windows.low[a]
     return first, second
@@ -222,72 +215,82 @@ def on_windows(means: list[float], scales: list[float], places: list[int]) -> tu
 def in_any_order(
     windows: Windows,
     weights: list[FloatArray],
+    own: list[FloatArray],
+    row: int,
     a: int,
     b: int,
-    own: list[FloatArray],
     level: FloatArray,
     start: int,
     side: int,
-) -> list[FloatArray]:
-    """Return P(those before are in order, and they and a subset of a group are below x), for each subset.
+    table: list[FloatArray],
+) -> FloatArray:
+    """Append P(those before are in order, and they and a subset of a group are below x), for each subset.
 
     Args:
-        own: densities of the members from `a` to `b`, by rank and member.
+        own: tilted densities; from `row` on those of the members from `a` to `b`, by rank and member.
         level: density of the last performance before the group, known from `start`.
         side: 1, or -1 for above x instead.
+        table: gets a function for each subset but the whole group, by the bits of its members.
 
     Returns:
-        A function for each subset, by the bits of its members. The last, of all of them, is not integrated.
+        The density of the last performance of the group.
     """
-    low, high, count = windows.low[a], windows.high[a], b - a
+    low, high, count, base = windows.low[a], windows.high[a], b - a, len(table)
     if a == 0 if side > 0 else b == len(windows.m):
         rest = np.ones(high - low)
     else:
         rest = integral(level, start, weights[a if side > 0 else b], low, high, side)
         rest *= 1.0 / rest[windows.center[a if side > 0 else b - 1] - low]
+    table.append(rest)
     if count == 1:
-        return [rest, own[0] * rest]
-    table, last = [rest], (1 << count) - 1
+        return own[row] * rest
+    last = (1 << count) - 1
     for members in range(1, last + 1):
-        rank, rise = -1, np.zeros(high - low)
+        rank, rest = -1, np.zeros(high - low)
         for k in range(count):
             rank += members >> k & 1
         for k in range(count):
             if members >> k & 1:
                 at = rank if side > 0 else count - 1 - rank
-                rise = rise + own[at * count + k] * table[members ^ (1 << k)]
+                rest = rest + own[row + at * count + k] * table[base + (members ^ (1 << k))]
         if members < last:
-            rise = integral(rise, 0, weights[a + 1 + rank if side > 0 else b - 1 - rank], 0, high - low, side)
-        table.append(rise)
-    return table
+            kernel = weights[a + 1 + rank if side > 0 else b - 1 - rank]
+            table.append(integral(rest, 0, kernel, 0, high - low, side))
+    return rest
 
 
 def few_moments(
     windows: Windows,
+    own: list[FloatArray],
+    row: int,
     a: int,
     b: int,
-    own: list[FloatArray],
     below: list[FloatArray],
     above: list[FloatArray],
     first: list[float],
     second: list[float],
 ) -> None:
-    """Fill in the moments of a small group, given its functions of `in_any_order` from both sides."""
-    for k in range(b - a):
-        others = len(below) ^ (1 << k)
-        chance = own[k] * below[0] * above[others]
+    """Fill in the moments of a small group, given its functions of `in_any_order`, and remove those below."""
+    count, last = b - a, len(above)
+    base = len(below) - last
+    for k in range(count):
+        others = last ^ (1 << k)
+        chance = own[row + k] * below[base] * above[others]
         for members in range(1, others + 1):
             if members & others == members:
                 rank = 0
-                for j in range(b - a):
+                for j in range(count):
                     rank += members >> j & 1
-                chance = chance + own[rank * (b - a) + k] * below[members] * above[others ^ members]
+                share = below[base + members] * above[others ^ members]
+                chance = chance + own[row + rank * count + k] * share
         total, linear, square = sums(chance)
         if total > 0.0:  # no underflow
             i, width = a + k, windows.step / windows.s[a + k]
             linear = linear / total
             first[windows.order[i]] = width * (windows.low[a] + linear) - windows.m[i] / windows.s[i]
             second[windows.order[i]] = width * width * (square / total - linear * linear)
+    for _ in range(last):
+        below.pop()
 
 
 def crowd_level(windows: Windows, a: int, b: int, level: FloatArray, start: int, side: int) -> FloatArray:

@@ -26,8 +26,6 @@ FREQUENCIES = np.linspace(0.1, 2.0, 12)
 """Radians per step."""
 WIDE = 256
 """Most points for which an integral is a sum over all others, which is faster for the usual windows."""
-PART = 64
-"""Integrals whose weights are computed at once."""
 
 
 class Tilted(NamedTuple):
@@ -62,17 +60,13 @@ def corrections(rates: FloatArray) -> FloatArray:
 
 def kernels(windows: Windows) -> list[FloatArray]:
     """Return the weights of the tilted integrals below each position, of f(x - d) for d from -`MARGIN`."""
-    low, high, found = windows.low, windows.high, [np.empty(0)]
-    rates = windows.step * np.array(windows.rates)
-    for a in range(1, len(low), PART):
-        b = min(a + PART, len(low))
-        most = min(max(high[i] - low[i - 1] for i in range(a, b)), WIDE)
-        part = np.zeros((b - a, MARGIN + max(most, MARGIN + 1)))
-        np.exp(-rates[a:b, np.newaxis] * np.arange(part.shape[1] - MARGIN), out=part[:, MARGIN:])
-        part[:, MARGIN] = 0.5
-        part[:, : 2 * MARGIN + 1] += corrections(rates[a:b])
-        found.extend(part)
-    return found
+    low, high, rates = windows.low, windows.high, windows.step * np.array(windows.rates)
+    most = min(max([high[i] - low[max(i - 1, 0)] for i in range(len(low))]), WIDE)
+    found = np.zeros((len(rates), MARGIN + max(most, MARGIN + 1)))
+    np.exp(-rates[:, np.newaxis] * np.arange(found.shape[1] - MARGIN), out=found[:, MARGIN:])
+    found[:, MARGIN] = 0.5
+    found[:, : 2 * MARGIN + 1] += corrections(rates)
+    return list(found)
 
 
 def integral(
@@ -110,14 +104,14 @@ def lag_weights(lag: IntArray) -> FloatArray:
     return weights[(lag + MARGIN + 1).clip(0, 2 * MARGIN + 2)]
 
 
-def tilted(windows: Windows, first: int, stop: int) -> list[Tilted]:
-    """Return the tilted densities of groups: for each rank within a group, those of all members.
+def tilted(windows: Windows) -> list[Tilted]:
+    """Return the tilted densities: of each group, for each rank within it, those of all members.
 
     A member of rank r has the density N(m, s²)·e^(δx), where δ is the rate below r less that above. Its peak
     is at m + s²δ, and its height is relative to the highest of that rank. Crowds have none.
     """
     w, found = windows, [Tilted(0, 0, 0.0, 1.0, 0.0) for _ in range(0)]
-    for g in range(first, stop):
+    for g in range(len(w.starts) - 1):
         a, b = w.starts[g], w.starts[g + 1]
         if b - a > FEW:
             continue
@@ -132,9 +126,9 @@ def tilted(windows: Windows, first: int, stop: int) -> list[Tilted]:
     return found
 
 
-def densities(windows: Windows, first: int, stop: int) -> list[FloatArray]:
+def densities(windows: Windows) -> list[FloatArray]:
     """Tabulate the densities of `tilted` in their windows."""
-    table = np.array(tilted(windows, first, stop)).reshape(-1, 5)
+    table = np.array(tilted(windows)).reshape(-1, 5)
     sizes = table[:, 0].astype(np.int64)
     ends = sizes.cumsum()
     low, peak, scale, height = np.repeat(table[:, 1:].T, sizes, axis=1)
