@@ -15,6 +15,7 @@ from racebot.ledger.rows import (
     END,
     RATED_LATER,
     START,
+    Change,
     Leaderboard,
     Position,
     RatedRow,
@@ -80,6 +81,17 @@ class Ratings(LedgerTable):
         sql = "SELECT sequence FROM rated WHERE leaderboard = ? AND race = ?"
         sequence = self._connection.value(sql, board.key, race)
         return None if sequence is None else self.rows(board, sequence, sequence)[0]
+
+    def holds(self, board: Leaderboard, row: RatedRow) -> bool:
+        """Return whether a rated race is stored exactly so. Much faster than reading its changes."""
+        where = "WHERE leaderboard = ? AND sequence = ?"
+        sql = f"SELECT race, note FROM rated {where}"  # noqa: S608 - ours
+        race = self._connection.rows(sql, board.key, row.sequence)
+        sql = f"SELECT * FROM changes {where} ORDER BY player"  # noqa: S608 - ours
+        stored = [tuple(each)[2:] for each in self._connection.rows(sql, board.key, row.sequence)]
+        return [tuple(each) for each in race] == [(row.race, row.note)] and stored == list(
+            map(_columns_of, row.changes)
+        )
 
     def has(self, board: Leaderboard, race: str) -> bool:
         """Return whether a race counts on a leaderboard."""
@@ -158,22 +170,7 @@ class Ratings(LedgerTable):
             self._connection.write_many(sql, [(board.key, row.sequence, row.race, row.note) for row in rated])
             self._connection.write_many(
                 "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        board.key,
-                        row.sequence,
-                        change.player,
-                        change.place,
-                        to_json(change.before).decode(),  # much faster than `json.dumps`
-                        to_json(change.after).decode(),
-                        change.points_before,
-                        change.points_after,
-                        change.races_before,
-                        to_json(change.parts).decode(),
-                    )
-                    for row in rated
-                    for change in row.changes
-                ],
+                [(board.key, row.sequence, *_columns_of(change)) for row in rated for change in row.changes],
             )
 
     def states_before(self, board: Leaderboard, moment: datetime) -> dict[str, State]:
@@ -190,6 +187,16 @@ class Ratings(LedgerTable):
             rows = self._connection.rows(sql, board.key, self.sequence_at(board, Position(moment))[0])
         states = states_of([row["state"] for row in rows])
         return {as_text(row["player"]): state for row, state in zip(rows, states, strict=True)}
+
+
+def _columns_of(change: Change) -> tuple[object, ...]:
+    """Return the columns of a change, after its leaderboard and sequence number."""
+    before, after, parts = (
+        to_json(each).decode()  # much faster than `json.dumps`
+        for each in (change.before, change.after, change.parts)
+    )
+    points = change.points_before, change.points_after
+    return change.player, change.place, before, after, *points, change.races_before, parts
 
 
 _COLUMNS = "player, state, rating, points, races, finishes, wins, last_race_at"

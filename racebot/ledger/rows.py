@@ -11,7 +11,6 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
@@ -366,7 +365,6 @@ def changes_of(rows: Sequence[sqlite3.Row]) -> list[Change]:
     ]
 
 
-@lru_cache(maxsize=4096)  # few differ
 def parts_of(text: object) -> tuple[tuple[str, int], ...]:
     """Return points by cause from JSON."""
     return tuple((as_text(name), as_int(points)) for name, points in json.loads(as_text(text)))
