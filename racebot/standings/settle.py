@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from racebot.errors import DamagedRaceError
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import CaseRow
-from racebot.ledger.rows import START, Change, Leaderboard, Position, State
+from racebot.ledger.rows import START, Change, Leaderboard, Position
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
@@ -43,21 +43,12 @@ class RatedRace:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A result to rate on a leaderboard, without the ledger. Equal previews lead to the same changes.
-
-    Attributes:
-        states: each player's state by user id, and whether the player has raced on the leaderboard.
-        note: the order that keeps the race from counting, None if none does.
-    """
+    """A result to rate on a leaderboard, without the ledger. `note` names an order that keeps it out."""
 
     leaderboard: Leaderboard
     result: RaceResult
-    states: tuple[tuple[State, bool], ...]
-    rater: Rater = field(compare=False)
-    note: str | None = None
-
-    def __hash__(self) -> int:
-        return hash((self.leaderboard.category, self.leaderboard.name, self.result, self.states))
+    rater: Rater
+    note: str | None
 
     def rate(self) -> RatedRace:
         """Rate the result. Call it only once."""
@@ -101,9 +92,7 @@ class Settler:
             board = self._stored_or_new(config, result)
             moment = self._next_moment([] if board.id is None else [board], result.ended_at)
             rater = current_rater(self.ledger, board, players, moment, result.name)
-            states = tuple(rater.state(player) for player in players)
-            note = self.ledger.races.note(board, result.name)
-            found.append(Preview(board, result, states, rater, note))
+            found.append(Preview(board, result, rater, self.ledger.races.note(board, result.name)))
         return found
 
     def settle(self, result: RaceResult, now: datetime) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from operator import itemgetter
 
 from racebot import __version__
@@ -23,12 +22,10 @@ from racebot.queries.standings import Listing
 from racebot.racetime.payload import Race
 from racebot.settings.commands import CLOSING, Command, CommandNames, ParsedCommand
 from racebot.settings.texts import Texts
-from racebot.standings.settle import Preview, RatedRace, Settler
+from racebot.standings.settle import Settler
 from racebot.text.format import Count
 from racebot.text.safe import plain
 
-RACES_KEPT = 8
-"""Previews to cache: after a finish, everyone asks for the same ones."""
 GREETED = 5
 """Most entrants whose odds a greeting tells."""
 
@@ -42,9 +39,6 @@ class Answers:
     names: CommandNames
     listing: Callable[[Leaderboard], Listing]
     links: Links = field(default_factory=Links)
-    preview: Callable[[Preview], RatedRace] = field(
-        default_factory=lambda: lru_cache(RACES_KEPT)(Preview.rate), init=False
-    )
 
     def draft(self, command: ParsedCommand, race: Race, asker: NamedPlayer, *, moderator: bool) -> Draft:
         """Read everything that the answer to a command needs. Ledger work.
@@ -99,9 +93,7 @@ class Answers:
         return ""
 
     def _context(self, board: Leaderboard) -> Context:
-        return Context(
-            board, self.listing(board), self.settler, self.texts, self.names, self.links, self.preview
-        )
+        return Context(board, self.listing(board), self.settler, self.texts, self.names, self.links)
 
     def _boards(self, race: Race, goal: str) -> list[Leaderboard]:
         """Return the leaderboards of the race, of a goal, or with a name.

@@ -51,7 +51,6 @@ class Context:
     texts: Texts
     names: CommandNames
     links: Links
-    preview: Callable[[Preview], RatedRace]
 
     @property
     def ledger(self) -> Ledger:

@@ -35,7 +35,7 @@ def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
     pending = context.pending(race, person)
 
     def compose() -> str:
-        change = None if pending is None else change_of(context.preview(pending), person)
+        change = None if pending is None else change_of(pending.rate(), person)
         coming = []
         if change is not None:
             points = shown_points(change.points_after, texts, ranked=context.is_ranked(standing, change))

@@ -30,7 +30,7 @@ def draft(context: Context, person: NamedPlayer, race: Race) -> Draft:
     model = registry.create(board.model, board.parameters)
 
     def compose() -> str:
-        rated = None if pending is None else context.preview(pending)
+        rated = None if pending is None else pending.rate()
         is_coming = rated is not None and change_of(rated, person) is not None
         rated = rated if is_coming else last
         change = None if rated is None else change_of(rated, person)
