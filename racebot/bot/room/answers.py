@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,12 +32,8 @@ class Limiter:
     def __init__(self, per_person: int, per_room: int) -> None:
         self._per_person = per_person
         self._per_room = per_room
-        self._counted: dict[tuple[str, ...], deque[float]] = {}
-        self._swept = float("-inf")
-
-    def __len__(self) -> int:
-        """Return the number of players and rooms in memory."""
-        return len(self._counted)
+        self.recent: deque[tuple[float, tuple[str, ...]]] = deque()
+        """What was allowed within the window: when, and to whom in which room."""
 
     def allows(self, room: str, person: str, now: float) -> bool:
         """Return whether one more answer is allowed, and count it if so."""
@@ -52,20 +48,12 @@ class Limiter:
         return self._allows({(room, person, "told"): 1}, now)
 
     def _allows(self, most: dict[tuple[str, ...], int], now: float) -> bool:
-        if now - self._swept >= WINDOW:  # drop old entries
-            self._swept = now
-            self._counted = {key: times for key, times in self._counted.items() if self._recent(key, now)}
-        if any(len(self._recent(key, now)) >= limit for key, limit in most.items()):
-            return False
-        for key in most:
-            self._counted.setdefault(key, deque()).append(now)
-        return True
-
-    def _recent(self, key: tuple[str, ...], now: float) -> deque[float]:
-        times = self._counted.get(key, deque())
-        while times and now - times[0] >= WINDOW:
-            times.popleft()
-        return times
+        while self.recent and now - self.recent[0][0] >= WINDOW:
+            self.recent.popleft()
+        counted = Counter(key for _, key in self.recent if key in most)
+        allowed = all(counted[key] < limit for key, limit in most.items())
+        self.recent += [(now, key) for key in most if allowed]
+        return allowed
 
 
 EXPIRES = 60.0
