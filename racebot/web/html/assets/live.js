@@ -52,12 +52,15 @@
     }
     while (next) skip().remove();
   };
-  // A room in another state is drawn anew, so that nothing slides. Within a state, only what differs changes.
-  const stages = root => [...root.querySelectorAll("[data-stage]")].map(each => each.dataset.stage).join();
+  // A room in another state, or with other rows, is drawn anew, so that nothing slides. Else only what differs changes.
+  const shape = root => [...root.querySelectorAll("[data-stage], [data-key]")].map(each => each.dataset.stage ?? each.dataset.key).join();
   const show = fresh => {
-    const focused = document.activeElement;
-    if (stages(shown) === stages(fresh)) merge(shown, fresh);
-    else shown.replaceChildren(...fresh.childNodes);
+    const focused = document.activeElement, open = [...shown.querySelectorAll("tr:has(details[open])")].map(keyOf).filter(Boolean);
+    if (shape(shown) === shape(fresh)) merge(shown, fresh);
+    else {
+      for (const row of fresh.querySelectorAll("tr")) if (open.includes(keyOf(row))) for (const each of row.querySelectorAll("details")) each.open = true;
+      shown.replaceChildren(...fresh.childNodes);
+    }
     const same = focused.isConnected ? focused : shown.querySelector(`[href="${CSS.escape(focused.getAttribute("href") ?? "")}"]`);
     if (same && same !== document.activeElement) same.focus({preventScroll: true});
   };
