@@ -7,7 +7,6 @@ import io
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from urllib.parse import urljoin, urlsplit
 
 from racebot.bot.failures import Backoff
@@ -35,11 +34,6 @@ PAUSE = 0.2
 """Seconds between two requests."""
 
 _TYPES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WEBP"}
-
-
-def available() -> bool:
-    """Return True if Pillow is installed, which resizes the pictures."""
-    return find_spec("PIL") is not None
 
 
 @dataclass

@@ -10,11 +10,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 from apscheduler.triggers.cron import CronTrigger
 
-from racebot.bot import picture_fetcher
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
 from racebot.bot.child_processes import ChildProcess
 from racebot.bot.discord import SEND_EVERY, DiscordSender
@@ -250,7 +250,7 @@ class Worker:
             command = [*racebot, task, "--for-worker", *database]
             jobs.every(seconds, ChildProcess(name, command, work).run_if_waiting, name)
         pictures = Pictures(folder_beside(settings.database))
-        if settings.avatars and picture_fetcher.available():
+        if settings.avatars and find_spec("PIL"):  # which resizes them
             wanted = partial(self._call, ledger.profiles.pictures)
             fetcher = PictureFetcher(settings.site, pictures, wanted, gate, self._backoff)
             jobs.every(PICTURES_EVERY, fetcher.fetch, "pictures")
