@@ -23,6 +23,11 @@ def test_tables_and_picture_are_those_of_the_stored_results() -> None:
         assert f"<!-- {name} -->\n{systems.table(found)}\n<!-- end -->" in page
     picture = (ROOT / "docs" / "images" / "benchmark.svg").read_text(encoding="utf-8")
     assert picture == systems.picture(results)
+    names = "thurstone-hurdle", "thurstone-filter", "trueskill (package)", "Glicko-2", "elo-mmr-py Elo-MMR"
+    readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("| As they come")[2].splitlines()[2:8]
+    for name, line in zip((*names, "openskill PlackettLuce"), readme, strict=True):
+        orders = [found["systems"][name]["order"][0] for found in results.values()]
+        assert line.split(" | ", 1)[1] == f"{' | '.join(f'{100 * each:.1f}%' for each in orders)} |"
 
 
 def test_glicko_2_rates_the_example_of_its_paper() -> None:
