@@ -146,7 +146,9 @@ def render(
 def asset(path: str) -> bytes:
     """Return an asset, without the comments and the indentation of a script or style sheet."""
     content = resources.files("racebot.web.html").joinpath(path).read_bytes()
-    return re.sub(rb"(?m)^ +|^ *//.*\n", b"", content) if path.endswith((".js", ".css")) else content
+    return (
+        re.sub(rb"(?m)^ +|^ *//.*\n| */\*.*?\*/", b"", content) if path.endswith((".js", ".css")) else content
+    )
 
 
 def _fingerprint(content: bytes) -> str:
