@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -222,7 +222,10 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
         found = {key: ledger.players.get(key or "") for each in given for key in (each.subject, each.target)}
     names = {key: player.shown for key, player in found.items() if player}
     if as_json:
-        common.print_json([_audited(each, names) for each in given])
+        more = ({"name": names.get(e.subject), "target_name": names.get(e.target)} for e in given)
+        common.print_json(
+            [{"order": e.kind, **asdict(e), **named} for e, named in zip(given, more, strict=True)]
+        )
         return
     if not given:
         console.print("no orders")
@@ -234,16 +237,6 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
         order = each.kind.value if each.amount is None else f"{each.kind.value} {gap(each.amount / 1e6)}"
         made.add_row(f"{each.given_at:%Y-%m-%d %H:%M}", order, *words)
     console.print(made)
-
-
-def _audited(order: Any, names: Mapping[str | None, str]) -> dict[str, Any]:
-    """Return an order as JSON. Players no longer in the ledger have no name; a penalty is in microseconds."""
-    own = {
-        "order": order.kind.value,
-        "name": names.get(order.subject),
-        "target_name": names.get(order.target),
-    }
-    return {key: value for key, value in asdict(order).items() if key not in {"kind", "by_player"}} | own
 
 
 def _unrecorded_result(settings: Settings, rules: RatingRules, name: str) -> RaceResult:

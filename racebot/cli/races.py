@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -40,11 +40,10 @@ from racebot.races.rooms import Room, RoomReason, Verdict
 from racebot.settings.sources import small_text
 from racebot.standings.counting import LeaderboardConfig, RatingRules, rating_rules
 from racebot.text.csv_rows import csv_chunks
-from racebot.text.format import counted, integer
+from racebot.text.format import counted, field_names, integer
 from racebot.text.safe import printable
 
 if TYPE_CHECKING:
-    from racebot.queries.seeds import Seed
     from racebot.racetime.client import Site
 
 Category = Annotated[str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")]
@@ -167,9 +166,14 @@ def write_report(
         rows = list(tournament_report(ledger, board, listing))
     if file.suffix.lower() == ".html":
         common.need_web()
-        from racebot.web.html.report import report_page
+        from racebot.web.html.templating import render
 
-        _write(file, report_page(board, listing, rows, utc_now()).decode())
+        facts: dict[str, Any] = {
+            "rules": listing.scoring,
+            "columns": field_names(ReportRow)[1:],
+            "now": utc_now(),
+        }
+        _write(file, render("report.html", "", board=board, rows=rows, **facts).decode())
     elif file.suffix.lower() == ".csv":
         _write(file, records_csv(ReportRow, rows).body.decode())
     else:
@@ -322,11 +326,10 @@ def show_seeds(
     """
     from racebot.queries.seeds import Seed, seed_list  # loads scipy
 
-    lines: Iterable[str] | None = None if entrants is None else _lines(entrants)
-    if bracket == "start.gg":
-        if entrants is None:
-            raise SettingsError("--for start.gg: add --entrants FILE, the phase's seeding that it exports")
-        lines = _phase(entrants)
+    if bracket == "start.gg" and entrants is None:
+        raise SettingsError("--for start.gg: add --entrants FILE, the phase's seeding that it exports")
+    phase = _phase(entrants) if bracket == "start.gg" and entrants else {}
+    lines = phase or (None if entrants is None else _lines(entrants))
     with open_ledger(database, only_reads=True) as (settings, ledger):
         board = common.one_board(ledger.leaderboards.all(), name)
         found = seed_list(ledger, board, listing_of(settings, board), lines)
@@ -336,8 +339,12 @@ def show_seeds(
     for each in found.missing:
         nearest = f". Nearest: {each.nearest}" if each.nearest else ""
         common.tell(f"no seed for {each.entrant!r}: {each.reason}{nearest}", to=common.notices)
-    if bracket == "start.gg" and entrants:
-        _print_phase(entrants, found.seeds)
+    if bracket == "start.gg":
+        # Its example reads columns 1 and 3: https://developer.start.gg/docs/e2e/update-phase-seeding
+        seed_of = {seed.entrant: seed.seed for seed in found.seeds}
+        tags = sorted(phase, key=lambda tag: seed_of.get(tag, len(phase) + 1))
+        rows = ((number, tag, phase[tag]) for number, tag in enumerate(tags, start=1))
+        sys.stdout.write("".join(csv_chunks(("seedNum", "gamerTag", "seedId"), rows)).replace("\r\n", "\n"))
         return
     if bracket:  # its Bulk Add takes a name a line; what follows a comma is an account
         sys.stdout.writelines(f"{printable(seed.name).replace(',', ' ')}\n" for seed in found.seeds)
@@ -359,17 +366,6 @@ def _write(file: Path, text: str) -> None:
         file.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise PayloadError(f"{file}: {error.strerror}") from None
-
-
-def _print_phase(file: Path, seeds: Sequence[Seed]) -> None:
-    """Print the seeding of a phase that start.gg exported, with its ids. Entrants without a seed come last.
-
-    Its example reads the first and the third column: https://developer.start.gg/docs/e2e/update-phase-seeding
-    """
-    seed_of = {seed.entrant: seed.seed for seed in seeds}
-    phase = sorted(_phase(file).items(), key=lambda each: seed_of.get(each[0], len(seed_of) + 1))
-    rows = [(number, tag, phase_seed) for number, (tag, phase_seed) in enumerate(phase, start=1)]
-    sys.stdout.write("".join(csv_chunks(("seedNum", "gamerTag", "seedId"), rows)).replace("\r\n", "\n"))
 
 
 def _phase(file: Path) -> dict[str, str]:

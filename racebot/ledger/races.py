@@ -57,9 +57,7 @@ class Races(LedgerTable):
             names = ", ".join(as_text(row["name"]) for row in rows)
             raise NoSuchEntryError(f"{name!r} could be any of: {names}")
         if self._connection.value("SELECT 1 FROM cases WHERE race = ?", name):
-            raise NoSuchEntryError(
-                f"{name} changes no ratings yet: not recorded on the site, or has to stand first"
-            )
+            raise NoSuchEntryError(f"{name} does not count yet: it is not recorded, or has to stand first")
         raise NoSuchEntryError(f"no recorded race {name!r} in the ledger")
 
     def move(self, name: str, counted_at: datetime) -> None:

@@ -22,7 +22,7 @@ from typing import Any, Self
 from pydantic import SecretStr
 
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError, in_words
-from racebot.races.result import Entrant, EntrantStatus, Profile
+from racebot.races.result import Entrant, EntrantStatus
 from racebot.racetime import documents
 from racebot.racetime.documents import time_or_none
 from racebot.racetime.http import Http, Response, Transient, Transport, tls_context
@@ -172,15 +172,8 @@ class Site:
         if not found:
             answer, _ = await self._request("GET", "/user/search", params={"term": text})
         users = documents.read(documents.AccountsDocument, answer, "the site's accounts").results
-        return [
-            Entrant(
-                *(user.id, user.name, EntrantStatus.RACING),
-                discriminator=user.discriminator,
-                profile=Profile(user.avatar, user.pronouns, user.twitch_name or ""),
-            )
-            for user in users
-            if user.id
-        ]
+        racing = EntrantStatus.RACING
+        return [Entrant(u.id, u.name, racing, discriminator=u.discriminator) for u in users if u.id]
 
     async def past_races(self, category: str, page: int) -> RacePage:
         """Fetch one page of finished races with their entrants, newest first."""

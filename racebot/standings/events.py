@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -225,7 +225,8 @@ class EventSteps:
                 known = found_there
             else:
                 shown = {f"{e.name}#{e.discriminator}": e for e in self.ask(text.rpartition("/")[2])}
-                same = [e for full, e in shown.items() if plain in {full.casefold(), *_names(e)}]
+                calls = {full: (full, e.user_id or "", e.name) for full, e in shown.items()}
+                same = [shown[full] for full, own in calls.items() if plain in map(str.casefold, own)]
                 if len(same) == 1:
                     return same[0]
                 if _SITE_ID.fullmatch(text):
@@ -234,13 +235,6 @@ class EventSteps:
                 fix = "write the id or address of the profile, or add --guest NAME without an account"
                 raise BadCellError("player", f"{error}.{there} Correct {reprlib.repr(text)}, {fix}") from None
         return Entrant(known.id, known.name, EntrantStatus.RACING, discriminator=known.discriminator or None)
-
-
-def _names(entrant: Entrant) -> Iterator[str]:
-    """Yield what an account may be called in a file, in lower case."""
-    yield from (text.casefold() for text in (entrant.user_id or "", entrant.name))
-    if entrant.profile and entrant.profile.twitch:
-        yield entrant.profile.twitch.casefold()
 
 
 def guest_id(name: str) -> str:
