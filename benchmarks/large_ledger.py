@@ -212,10 +212,8 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
         coming = world.result(next_race + SETTLED)
         yield "working out what a finished race will change", timed(lambda: settler.preview(coming), SETTLED)
         yield from _chat(settler, board, coming, world)
-        yield (
-            "leaderboard, whole, as data",
-            timed(lambda: leaderboard_report(ledger, board, LISTING).players[:], 3),
-        )
+        report = partial(leaderboard_report, ledger, board, LISTING)
+        yield "leaderboard, whole, as data", timed(lambda: report().players[:], 3)
         yield "race, explained", timed(lambda: race_report(ledger, results[-1].name), 20)
 
 
@@ -236,10 +234,9 @@ def _chat(
     )
     busy, other = (settler.ledger.standings.get(board, player) for player in world.names[:2])
     assert busy is not None and other is not None
-    asker = NamedPlayer(busy.player, busy.name)
 
     def answer(command: ParsedCommand) -> str:
-        return answers.draft(command, room, asker, moderator=False)()
+        return answers.draft(command, room, NamedPlayer(busy.player, busy.name), moderator=False)()
 
     for line, command, argument in (
         ("!rating", Command.RATING, ""),
