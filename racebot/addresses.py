@@ -179,9 +179,7 @@ RATINGS = Route("leaderboards/{board}/ratings.html", BOARD.query)
 """The ratings of a leaderboard that scores order."""
 
 API = Route("api/index.html")
-PLAYER_RACES = Route(
-    "players/{player}/{board}/races{number}.html", frozenset({"result", "goal", "opponent", "page"})
-)
+PLAYER_RACES = Route("players/{player}/{board}/races{number}.html", frozenset({"result", "goal", "page"}))
 OPPONENTS = Route("players/{player}/{board}/opponents{number}.html", frozenset({"vs"}))
 FAME = Route("leaderboards/{board}/fame.html")
 MOVEMENT = Route("leaderboards/{board}/movement.html", frozenset({"from", "to", "players"}))

@@ -195,14 +195,6 @@ def test_cards_may_be_cached_for_some_minutes_and_pages_only_if_unchanged(get: G
         assert get(path).headers["cache-control"] == "public, max-age=0, must-revalidate"
 
 
-def test_races_against_an_opponent_lead_to_the_comparison(get: Get) -> None:
-    races = "/players/id-ann/orb/any-orb/races.html?result=won&opponent="
-    answer = get(f"{races}id-bo", follow_redirects=True)
-    assert answer.status_code == 200
-    assert answer.url.path == "/compare/id-ann/id-bo.html" and answer.url.params["on"] == "orb/any-orb"
-    assert get(f"{races}id-nobody").status_code == 404
-
-
 def test_nothing_can_be_written(get: Get) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         answer = get("/api", method=method)

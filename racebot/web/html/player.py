@@ -20,7 +20,7 @@ from racebot.web.html import charts, templating
 from racebot.web.html.leaderboard import page_number, pager, race_pages
 from racebot.web.html.sheet import sheet
 from racebot.web.site.formats import day, shown_name
-from racebot.web.site.ledger_view import Board, Content, Moved, PageRequest
+from racebot.web.site.ledger_view import Board, Content, PageRequest
 
 LAST_RACES = 10  # Races on a player's page. A longer list also has separate pages
 MEETINGS = 50  # races together on one page of a comparison
@@ -109,11 +109,6 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
     record = view.player(board, player)
     if record is None:
         return None
-    if opponent := request.query.get("opponent"):
-        other = view.merged.get(opponent, opponent)
-        if view.standing(board, other) is None:
-            return None
-        return Moved(addresses.COMPARED.path(player=player, other=other), {"on": board.address.stem})
     choice = {name: request.query.get(name, "")[:300] for name in ("result", "goal")}
     history = record.history
     number = page_number(request.query) or number

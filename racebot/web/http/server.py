@@ -14,7 +14,6 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import orjson
 import uvicorn
@@ -113,8 +112,7 @@ def application(
         if found is None:
             return _problem(request, 404, NOT_FOUND, _missing(path, match))
         if isinstance(found, Moved):
-            kept = query_string if found.query is None else f"?{urlencode(found.query)}"
-            target = addresses.link(path, found.path) + kept
+            target = addresses.link(path, found.path) + query_string
             return RedirectResponse(target, 308, headers=HEADERS | {"Cache-Control": "public, max-age=300"})
         headers = {
             **framed.get(match.route, HEADERS),

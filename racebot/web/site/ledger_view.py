@@ -81,10 +81,9 @@ def entity_tag(content: bytes) -> str:
 
 
 class Moved(NamedTuple):
-    """The address that an address has moved to: a path, and a query unless it keeps its own."""
+    """The path that an address has moved to. The query stays."""
 
     path: str
-    query: Mapping[str, str] | None = None
 
 
 Content = Document | Streamed | Moved | None  # the content at an address, or None if there is none
