@@ -29,6 +29,7 @@ from racebot.ratings.kernel import KernelModel, KernelRace, PastRace, clamped_gr
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.hurdle import after_order, after_race, after_race_of_units
 from racebot.ratings.models.plackett_luce import tied_losses
+from racebot.ratings.numerics.expectation_propagation import jointly
 from racebot.ratings.numerics.order import crowd_level, crowd_moments, on_windows, posterior_moments
 from racebot.ratings.numerics.order_grid import (
     MARGIN,
@@ -54,6 +55,7 @@ _REPLACED = (
     crowd_moments,
     densities,
     integral,
+    jointly,
     kernels,
     posterior_moments,
     sums,
@@ -151,6 +153,10 @@ def _no_losses(rates, mass):
     return [0.0 for _ in rates], False
 
 
+def _no_evidence(means, variances, winners, losers, margins, rounds, tolerance):
+    return [math.nan for _ in means], [math.nan for _ in means]
+
+
 # Larger ties are left to plain Python, and so are teams.
 overload(after_race, inline="always")(lambda skills, race, hurdle, steps: _of_units)
 overload(crowd_level)(lambda windows, a, b, level, start, side: _crowd_level)
@@ -160,6 +166,7 @@ overload(densities)(lambda windows: _densities)
 overload(kernels)(lambda windows: _kernels)
 overload(integral, jit_options=_SUMS)(lambda values, start, kernel, low, high, side: _integral)
 overload(sums, jit_options=_SUMS)(lambda values: _sums)
+overload(jointly)(lambda means, variances, winners, losers, margins, rounds, tolerance: _no_evidence)
 overload(tied_losses)(lambda rates, mass: _no_losses)
 
 

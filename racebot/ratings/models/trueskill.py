@@ -88,7 +88,7 @@ def update(before: Columns, race: KernelRace, settings: TrueSkillParameters, ste
         gain = skill[i] * (1.0 / (1.0 + precision[k] * variances[k]))
         after[0][i] = mu[i] + gain * pull[k]
         after[1][i] = math.sqrt(skill[i] * (1.0 - gain * precision[k]))
-    return True
+    return math.isfinite(sum(precision))
 
 
 def units(race: KernelRace) -> tuple[list[int], list[int], list[int]]:

@@ -32,8 +32,10 @@ from collections.abc import Sequence
 from math import inf, sqrt
 
 import numpy as np
+import scipy
 
-from racebot.ratings.numerics.truncated_normal import draw, win
+from racebot.ratings.model import FloatArray
+from racebot.ratings.numerics.truncated_normal import ROOT_HALF, ROOT_TWO_OVER_PI, draw, win
 
 _STEP = 0.7
 """Damping in `jointly`. Without it, comparisons that share units overshoot."""
@@ -206,46 +208,43 @@ def jointly(
     """Return the evidence from any set of wins, including cycles, updating all comparisons at once.
 
     Between truncations, linear algebra keeps the joint Gaussian of all performances exact. For a tree, the
-    result is that of `through_layers`. It does not depend on the listing order.
+    result is that of `through_layers`. It does not depend on the listing order. Not compiled.
     """
-    size, count = len(means), len(winners)
-    # Each comparison has a Gaussian for its difference.
-    precision, weighted = [0.0 for _ in winners], [0.0 for _ in winners]
-    previous = [inf for _ in winners]
-    covariance, deviation = np.zeros((size, size)), np.zeros(size)
+    prior_mean, prior_variance, margin = np.array(means), np.array(variances), np.array(margins)
+    a, b, each = np.array(winners), np.array(losers), np.arange(len(winners))
+    signs = np.zeros((len(winners), len(means)))
+    signs[each, a], signs[each, b] = 1.0, -1.0
+    # Unknowns are deviations from the prior means. Each comparison has a Gaussian for its difference.
+    expected = prior_mean[a] - prior_mean[b]
+    ends = np.concatenate([b, a])
+    narrowest = _SHARPEST * (prior_variance[a] + prior_variance[b])
+    precision, weighted = np.zeros_like(expected), np.zeros_like(expected)
+    previous = np.full_like(expected, np.inf)
     for _ in range(rounds):
-        # Unknowns are deviations from the prior means.
-        matrix, pull = np.zeros((size, size)), np.zeros(size)
-        for i in range(size):
-            matrix[i, i] = 1.0 / variances[i]
-        for k in range(count):
-            a, b, own = winners[k], losers[k], precision[k]
-            matrix[a, a] += own
-            matrix[b, b] += own
-            matrix[a, b] = matrix[b, a] = -own
-            toward = weighted[k] - own * (means[a] - means[b])
-            pull[a] += toward
-            pull[b] -= toward
-        covariance[:] = np.linalg.inv(matrix)
-        deviation[:] = covariance.dot(pull)
-        settled = True
-        for k in range(count):
-            a, b = winners[k], losers[k]
-            spread = covariance[a, a] + covariance[b, b] - covariance[a, b] - covariance[b, a]
-            # The cavity is the marginal of the difference without the comparison's message.
-            rest = 1.0 - spread * precision[k]
-            v = spread / rest
-            m = (means[a] - means[b] + deviation[a] - deviation[b] - spread * weighted[k]) / rest
-            s = sqrt(v)
-            t = m / s
-            correction, w = win(t, margins[k] / s)
-            kept = max(v * (1.0 - w), _SHARPEST * (variances[a] + variances[b]))
-            precision[k] += _STEP * (w / kept - precision[k])
-            weighted[k] += _STEP * ((m * w + s * correction) / kept - weighted[k])
-            if not -tolerance <= t - previous[k] <= tolerance:
-                settled = False
-            previous[k] = t
-        if settled:
+        matrix = np.diag(1.0 / prior_variance + np.bincount(ends, np.tile(precision, 2), len(means)))
+        matrix[a, b] = matrix[b, a] = -precision
+        covariance = np.linalg.inv(matrix)
+        deviation = np.einsum("...ij,...j->...i", covariance, (weighted - precision * expected) @ signs)
+        spread = (covariance[a, a] - covariance[b, a]) - (covariance[a, b] - covariance[b, b])
+        # The cavity is the marginal of the difference without the comparison's message.
+        v = spread / (1.0 - spread * precision)
+        m = (expected + (deviation[a] - deviation[b]) - spread * weighted) / (1.0 - spread * precision)
+        s = np.sqrt(v)
+        t = m / s
+        correction, w = wins(t, margin / s)
+        kept = np.maximum(v * (1.0 - w), narrowest)
+        precision = precision + _STEP * (w / kept - precision)
+        weighted = weighted + _STEP * ((m * w + s * correction) / kept - weighted)
+        if np.max(np.abs(t - previous)) <= tolerance:
             break
-    precisions = [1.0 / covariance[i, i] - 1.0 / variances[i] for i in range(size)]
-    return precisions, [deviation[i] / covariance[i, i] for i in range(size)]
+        previous = t
+    variance = np.diagonal(covariance)
+    return (1.0 / variance - 1.0 / prior_variance).tolist(), (deviation / variance).tolist()
+
+
+def wins(t: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return V and W of several wins; see `truncated_normal.win`."""
+    x = t - margin
+    v = ROOT_TWO_OVER_PI / scipy.special.erfcx(-ROOT_HALF * x)
+    # The bound only matters beyond thousands of standard deviations, where V + x has no digits left.
+    return v, np.minimum(np.maximum(v * (v + x), 0.0), 1.0)

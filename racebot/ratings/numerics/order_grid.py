@@ -11,7 +11,6 @@ and do so by least squares at low frequencies ω, which smooth functions consist
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +25,8 @@ FREQUENCIES = np.linspace(0.1, 2.0, 12)
 """Radians per step."""
 WIDE = 256
 """Most points for which an integral is a sum over all others, which is faster for the usual windows."""
+POWERS = np.vander(np.arange(1.0 * WIDE), 3, increasing=True)
+"""1, k and k², for k = 0, 1, ..."""
 
 
 class Tilted(NamedTuple):
@@ -139,13 +140,6 @@ def densities(windows: Windows) -> list[FloatArray]:
 def sums(values: FloatArray) -> tuple[float, float, float]:
     """Return the sums of p, p·k and p·k², for k = 0, 1, ..."""
     points = len(values)
-    total, linear, square = values.dot(_powers(max(points, WIDE))[:points]).tolist()
+    powers = POWERS[:points] if points <= WIDE else np.vander(np.arange(1.0 * points), 3, increasing=True)
+    total, linear, square = values.dot(powers).tolist()
     return total, linear, square
-
-
-@lru_cache(maxsize=4)
-def _powers(points: int) -> FloatArray:
-    """Return 1, k and k² for k = 0, 1, ...: shape [points, 3]."""
-    found = np.vander(np.arange(points, dtype=np.float64), 3, increasing=True)
-    found.flags.writeable = False
-    return found

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
-from racebot.ratings.numerics.expectation_propagation import (
-    along_chain,
-    jointly,
-    through_layers,
-)
+from racebot.ratings.numerics.expectation_propagation import along_chain, jointly, through_layers, wins
+from racebot.ratings.numerics.truncated_normal import win
 
 EXACT: dict[str, Any] = {"rounds": 500, "tolerance": 1e-10}
 Comparisons = list[tuple[int, int, float]]
@@ -140,3 +138,10 @@ def test_cycles_stay_finite_after_any_upset(spread: float) -> None:
     assert np.isfinite(mean).all()
     assert (variance > 0).all()
     assert (variance <= np.array(variances) * (1 + 1e-9)).all()
+
+
+@given(t=st.floats(-1e3, 1e3), margin=st.floats(0, 50))
+def test_several_wins_agree_with_single_ones(t: float, margin: float) -> None:
+    found = wins(np.array([t, -t]), np.array([margin, margin]))
+    expected = np.transpose([win(t, margin), win(-t, margin)])
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
