@@ -6,7 +6,7 @@ A new ledger knows nothing of orders but names to hide: each leaderboard lists b
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -122,7 +122,8 @@ def answers(
     yield "seeds", "", facts(seed_list(ledger, board, listing))
     yield "records", "", facts(hall_of_fame(ledger, board, settled=2))
     yield "recap", "", facts(recap(ledger, board, listing, settled=2))
-    yield "export", "", csv_text(counted_results(ledger, board))
+    # A leaderboard that lists rooms by name exports no info.
+    yield "export", "", csv_text(replace(each, info=None) for each in counted_results(ledger, board))
     for race in races:
         report = race_report(ledger, race)
         yield "race", race, facts([each for each in report.leaderboards if each.leaderboard == name])

@@ -423,7 +423,9 @@ class Driver:
         path.write_text("\n".join(["player,time", *lines, ""]))
         steps, found = self._steps(step), self.product.ledger.events.find(event.name)
         steps.add_sheet(found, steps.read_sheet(found, path, ReadOptions())[0], late=True)
-        entrants = tuple(e if e.finished else replace(e, status=EntrantStatus.DNF) for e in entrants)
+        entrants = tuple(
+            e if e.finished else replace(e, status=EntrantStatus.DNF, finish_time=None) for e in entrants
+        )
         result = RaceResult(f"{CATEGORY}/{name}", CATEGORY, "", step.now, entrants)
         event.sources[name] = Source(result, None)
         return True
