@@ -86,7 +86,7 @@ def test_documented_api_addresses_exist() -> None:
     listed = re.findall(r"^\|.*?`/api(/[^?`]*)", DOCS["pages.md"], re.MULTILINE)
     named = {re.sub(r"[A-Z]+", lambda word: words[word[0]], path) for path in listed}
     assert len(named) > 5
-    assert named - {"/openapi.json"} <= set(description(served=True)["paths"])
+    assert named - {"/", "/openapi.json"} <= set(description(served=True)["paths"])
 
 
 def test_documented_costs_of_a_forfeit_are_those_of_the_default_model() -> None:
