@@ -7,7 +7,10 @@ PACKAGES_OF_PAGES = ("fontpkg_inter", "jinja2", "orjson", "PIL", "starlette", "u
 LONGEST_LINE = 1_000
 """Most characters of a message. Longer ones lose their middle, since place and remedy are at the ends."""
 
-_LIKE_A_SECRET = re.compile(r"""\S*webhooks/\S*|(?<!\w)(['"])((?!\1).)*?[\w-]{24}.*?\1(?!\w)""", re.DOTALL)
+_LIKE_A_SECRET = re.compile(
+    r"""\S*webhooks/\S*|(?<!\w)(['"])((?!\1).)*?[\w-]{24}.*?\1(?!\w)|(?<![\w/-])(?=[\w-]*\d)[\w-]{24,}""",
+    re.DOTALL,
+)
 
 
 class RacebotError(Exception):

@@ -550,6 +550,12 @@ def test_a_webhook_in_a_wrong_place_is_refused_and_never_shown(folder: Path, tex
         f"client_secert = '{SECRET}'",
         f"[client_secret]\nvalue = '{SECRET}'",
         f"client_secret = '{SECRET}",
+        # A secret, longer than names are, in the place of one.
+        X + f"{SECRET * 3} = 1",
+        X + f"carry_over = {{ from = 'X', {SECRET * 3} = 1 }}",
+        f"[[categories]]\nslug = 'orb'\n{SECRET * 3} = 1",
+        f"[texts]\n{SECRET * 3} = 'x'",
+        f"command_names = {{ '{SECRET * 3}' = 'x' }}",
     ],
 )
 def test_secrets_of_the_toml_file_are_never_shown(folder: Path, text: str) -> None:
