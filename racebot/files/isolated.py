@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 MOST_SECONDS = 15
-MEMORY = {"sheet": 250 * 2**20, "parquet": 1200 * 2**20}
-"""Most bytes of address space that a library may add. DuckDB reserves far more than it uses."""
+MOST_MEMORY = 250 * 2**20
+"""Most bytes that a library may allocate. It may reserve more, as DuckDB does."""
 DUCKDB_MEMORY = "120MB"
 
 
@@ -55,23 +55,23 @@ def _text(cell: object) -> str:
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
-def _limit(kind: str) -> None:
+def _limit() -> None:
     import resource  # noqa: PLC0415 - not on Windows
 
-    used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY[kind], resource.RLIM_INFINITY))
+    used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_DATA, (used + MOST_MEMORY, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 1))
 
 
 if __name__ == "__main__":
     kind, path, wanted = sys.argv[1:]
     with suppress(ImportError, OSError, ValueError):  # the reader's clock ends this process anyway
-        _limit(kind)
+        _limit()
     try:
         for row in {"sheet": sheet, "parquet": parquet}[kind](path, wanted):
             print(json.dumps(row))
-    except MemoryError:
-        sys.exit(1)
     except Exception as error:
+        if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":  # DuckDB's
+            sys.exit(1)
         remedy = "save it as .xlsx without a password" if kind == "sheet" else "write it again"
         print(json.dumps({"problem": f"{str(error).partition(chr(10))[0][:300]}: {remedy}"}))

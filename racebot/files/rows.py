@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -33,6 +34,8 @@ LARGEST_DOCUMENT = 24 * 2**20
 """Most bytes of JSON or XML, which takes several times as much when read."""
 MOST_LINES = 500_000
 MOST_CELLS = 5_000_000
+MOST_SHEETS = 20
+"""Most sheets of a workbook to read for one with the columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +105,11 @@ class File:
         library, what = {"sheet": ("python_calamine", "Excel"), "parquet": ("duckdb", "Parquet")}[self.kind]
         if importlib.util.find_spec(library) is None:
             raise MissingExtraError("files", f"{self.path}: {what} files cannot be read yet")
-        number, sheets = 0, 1
+        number, sheets, until = 0, 1, time.monotonic() + isolated.MOST_SECONDS
         while number < sheets:
-            rows = self._isolated_rows(sheet or str(number))
+            if number == MOST_SHEETS:
+                raise PayloadError(f"{self.path}: {sheets} sheets: name the one to read with --sheet")
+            rows = self._isolated_rows(sheet or str(number), until)
             names = next(rows)[1]
             several = [f"read the sheet {sheet or names[number]!r}, one of {len(names)}"] if names[1:] else []
             yield several, rows
@@ -119,8 +124,8 @@ class File:
             where = f"{self.path}, line {reader.line_num}"
             raise PayloadError(f"{where}: {error}: correct the quotation marks") from None
 
-    def _isolated_rows(self, sheet: str) -> Iterator[Row]:
-        """Yield what `isolated` prints, and end it after its time.
+    def _isolated_rows(self, sheet: str, until: float) -> Iterator[Row]:
+        """Yield what `isolated` prints, and end it at a time on the monotonic clock.
 
         Raises:
             PayloadError: the file is damaged, or needs more time or memory than it may have.
@@ -132,7 +137,7 @@ class File:
             with subprocess.Popen(  # noqa: S603 - our own program
                 command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             ) as process:
-                clock = Timer(isolated.MOST_SECONDS, process.kill)
+                clock = Timer(until - time.monotonic(), process.kill)
                 clock.daemon = True
                 clock.start()
                 try:
@@ -146,7 +151,7 @@ class File:
                 finally:
                     clock.cancel()
                     process.kill()
-        most = isolated.MEMORY["sheet"] // 2**20
+        most = isolated.MOST_MEMORY // 2**20
         raise PayloadError(
             f"{self.path}: needs more than {isolated.MOST_SECONDS} seconds or {most} MiB to be read: remove "
             "cells far from the table, or save it as .csv"

@@ -114,17 +114,25 @@ def test_small_files_cannot_take_much_memory_or_time(tmp_path: Path, monkeypatch
     xlsxwriter, duckdb = pytest.importorskip("xlsxwriter"), pytest.importorskip("duckdb")
     pytest.importorskip("python_calamine")
     monkeypatch.setattr("racebot.files.isolated.MOST_SECONDS", 3)
+    monkeypatch.setattr("racebot.files.rows.MOST_SHEETS", 1)
     with xlsxwriter.Workbook(tmp_path / "corner.xlsx") as book:
         sheet = book.add_worksheet()
         sheet.write(0, 0, "race")
         sheet.write(1_048_575, 16_383, "x")
     many = "SELECT 'r' AS race, 'Ann' AS player, 1 AS place FROM range(30_000_000)"
     duckdb.execute(f"COPY ({many}) TO '{tmp_path / 'many.parquet'}' (FORMAT parquet)")
+    large = "SELECT 'r' AS race, repeat('a', 1_000_000) AS player, 1 AS place FROM range(3_000)"
+    duckdb.execute(f"COPY ({large}) TO '{tmp_path / 'large.parquet'}' (FORMAT parquet)")
+    with xlsxwriter.Workbook(tmp_path / "sheets.xlsx") as book:
+        book.add_worksheet()
+        book.add_worksheet()
     (tmp_path / "integers.json").write_text(f"[{'1,' * 2_000_001}1]")
     (tmp_path / "large.json").write_bytes(b"[" * (24 * 2**20 + 1))
     for name, bound in (
         ("corner.xlsx", "more than 3 seconds or 250 MiB"),
         ("many.parquet", "more than 3 seconds or"),
+        ("large.parquet", "or 250 MiB"),
+        ("sheets.xlsx", "2 sheets"),
         ("integers.json", "too many values"),
         ("large.json", "more than 24 MiB"),
     ):
