@@ -68,6 +68,9 @@ def event_step(
         list[str] | None,
         typer.Option(metavar="NAME", help="For `add`: a racer of a file without an account. Repeatable."),
     ] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="For `add`: take ids of accounts that have not raced here.")
+    ] = False,
     early: Annotated[bool, typer.Option("--early", help="For `close`: do not wait for the end.")] = False,
     yes: common.Yes = False,
     reading: ReadOptions = DEFAULT,
@@ -108,7 +111,7 @@ def event_step(
             results = _read(settings, rooms) if step in {"add", "close"} and rooms else {}
             if results:
                 ledger.belong_to(settings.site)
-            seen: dict[str, Any] = {"guests": guest or (), "rooms": results.values()}
+            seen: dict[str, Any] = {"guests": guest or (), "rooms": results.values(), "new": new}
             # Outside the transaction, since the site may be asked.
             sheets = [steps.read_sheet(event, file, reading, **seen) for file in files if step == "add"]
             with ledger.transaction():  # all sources are added, or none

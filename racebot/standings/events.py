@@ -92,24 +92,24 @@ class EventSteps:
         *,
         guests: Collection[str] = (),
         rooms: Iterable[RaceResult | None] = (),
+        new: bool = False,
     ) -> tuple[EventSource, tuple[str, ...]]:
         """Read the results of a file for an event, and return them with notes about it. Changes nothing.
 
         `guests` are names of racers without an account, who get ids that can be merged into an account later.
-        `rooms` will be added, too. The site is asked about players whom neither they nor the ledger know.
+        `rooms` will be added, too. The site is asked about players whom neither they n
         """
         known = [source.result for source in self.settler.ledger.events.sources(event.name)]
-        players = {
-            text: entrant
+        racers = {
+            entrant.user_id: entrant
             for result in filter(None, [*known, *rooms])
             for entrant in result.entrants
-            for text in (entrant.user_id, entrant.name.casefold())
         }
         for name in guests:
-            players[name.casefold()] = Entrant(guest_id(name), on_one_line(name), EntrantStatus.RACING)
+            racers[guest_id(name)] = Entrant(guest_id(name), on_one_line(name), EntrantStatus.RACING)
         in_game = event.timing is Timing.IN_GAME
         entrants, remarks, notes = read_attempts(
-            path, lambda text: self._player(players, text), options, in_game=in_game
+            path, lambda text: self._player(racers, text, new=new), options, in_game=in_game
         )
         name = f"{event.category}/{path.name}"
         given = RaceResult(name, event.category, event.goal, self.now, entrants)
@@ -210,12 +210,18 @@ class EventSteps:
         order = Order(self.now, kind, event.name, target, on_one_line(reason), author=self.author)
         self.settler.ledger.orders.add(order)
 
-    def _player(self, players: Mapping[str | None, Entrant], text: str) -> Entrant:
-        """Return the player in the event's rooms or the ledger with an id, a name or a profile's address."""
-        text = _PROFILE.sub(r"\1", text)
-        if found := players.get(text) or players.get(text.casefold()):
-            return Entrant(found.user_id, found.name, found.status, discriminator=found.discriminator)
+    def _player(self, racers: Mapping[str | None, Entrant], given: str, *, new: bool) -> Entrant:
+        """Return who has an id, a name or a profile's address, of the event's racers (by id) or others."""
+        text, is_address = _PROFILE.subn(r"\1", given)
         ledger, plain = self.settler.ledger, text.rpartition("/")[2].casefold()
+        if text not in racers and ledger.players.get(text) is None:
+            called = [each for each in racers.values() if text.casefold() in _names_of(each)]
+            if len(called) > 1:
+                problem = f"{len(called)} racers of the event are named {reprlib.repr(text)}"
+                raise BadCellError("player", f"{problem}: write the id or address of the profile")
+            text = called[0].user_id or "" if called else text
+        if found := racers.get(text):
+            return Entrant(found.user_id, found.name, EntrantStatus.RACING, discriminator=found.discriminator)
         try:
             known = ledger.players.find(text)
         except NoSuchEntryError as error:
@@ -229,12 +235,20 @@ class EventSteps:
                 same = [shown[full] for full, own in calls.items() if plain in map(str.casefold, own)]
                 if len(same) == 1:
                     return same[0]
-                if _SITE_ID.fullmatch(text):
+                is_id = _SITE_ID.fullmatch(text) is not None
+                if is_id and (new or is_address or ledger.people.account(text) != text):
                     return Entrant(text, text, EntrantStatus.RACING)
                 there = f" The site has {', '.join([*shown][:5])}." if shown else ""
                 fix = "write the id or address of the profile, or add --guest NAME without an account"
+                fix += ", or --new if it is the id of an account that has not raced here" if is_id else ""
                 raise BadCellError("player", f"{error}.{there} Correct {reprlib.repr(text)}, {fix}") from None
         return Entrant(known.id, known.name, EntrantStatus.RACING, discriminator=known.discriminator or None)
+
+
+def _names_of(racer: Entrant) -> tuple[str, str]:
+    """Return a racer's name and full name, as they compare."""
+    name = racer.name.casefold()
+    return name, f"{name}#{racer.discriminator}"
 
 
 def guest_id(name: str) -> str:

@@ -381,6 +381,39 @@ def test_strangers_who_did_not_finish_and_guests_stop_no_sheet(racebot: Racebot,
     assert standing(racebot)["guest-zoe"] == "2"
 
 
+def test_a_word_like_an_id_is_a_new_player_only_if_the_operator_says_so(racebot, tmp_path: Path) -> None:
+    create(racebot)
+    (tmp_path / "async.csv").write_text("player,time\nann,1:00:00\nChristopherSmitt,1:10:00\n")
+    refused = racebot("event", "add", EVENT, "async.csv")
+    assert (refused.code, "ChristopherSmitt" in refused.complaints[-1]) == (2, True)
+    assert "--new" in refused.complaints[-1]
+    done(racebot, "event", "add", EVENT, "async.csv", "--new")
+    done(racebot, "event", "close", EVENT, "--early")
+    assert standing(racebot) == {"id-ann": "1", "ChristopherSmitt": "2"}
+
+
+def test_a_sheet_means_ids_before_names_and_no_name_that_two_racers_have(
+    racebot: Racebot, tmp_path: Path, site: Rooms
+) -> None:
+    bobs = [
+        entrant("bob", user_id=f"id-bob{number}", time=HOUR, discriminator=f"{number}111")
+        for number in (1, 2)
+    ]
+    site["orb/one"] = result("one", entrants=(bobs[0], entrant("id-ann", user_id="id-thief", time=2 * HOUR)))
+    site["orb/two"] = result("two", entrants=(bobs[1],), after=1)
+    create(racebot)
+    done(racebot, "event", "add", EVENT, "orb/one", "orb/two")
+    sheet = tmp_path / "async.csv"
+    sheet.write_text("player,time\nbob,0:30:00\n")
+    refused = racebot("event", "add", EVENT, "async.csv")
+    assert (refused.code, "2 racers of the event" in refused.complaints[-1]) == (2, True), refused
+    sheet.write_text("player,time\nid-ann,0:20:00\nBob#1111,0:30:00\n")
+    done(racebot, "event", "add", EVENT, "async.csv")
+    with Ledger.open_to_read(tmp_path / "ledger.db") as ledger:
+        added = existing(ledger.events.sources(EVENT)[-1].result)
+    assert [each.user_id for each in added.entrants] == ["id-ann", "id-bob1"]
+
+
 def test_a_sheet_names_players_by_their_names_on_twitch(racebot: Racebot, tmp_path: Path) -> None:
     create(racebot)
     with Ledger.open(tmp_path / "ledger.db") as ledger:
