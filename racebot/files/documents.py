@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -17,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationE
 
 from racebot.errors import PayloadError
 from racebot.files.known import KNOWN
+from racebot.files.rows import LARGEST_DOCUMENT
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import parse_race
 from racebot.text.csv_rows import without_apostrophe
@@ -25,6 +27,8 @@ from racebot.text.parse import parse_duration, parse_time, read_json
 
 MOST_VALUES = 2_000_000
 """Most commas in a JSON document."""
+MOST_ELEMENTS = 200_000
+"""Most elements and attributes of an XML document."""
 EXPORTED = {"race": "race.name", "goal": "race.goal.name", "custom_goal": "race.goal.custom"}
 _OF_RACE = ("ended_at", "started_at", "recorded", "recordable", "leaderboard", "info", "opened_by_bot")
 EXPORTED |= {column: f"race.{column}" for column in _OF_RACE} | {"opened_by": "race.opened_by.name"}
@@ -153,14 +157,38 @@ def documents_of(rows: Iterable[Record]) -> list[dict[str, Any]]:
     return list(races.values())
 
 
+class _BoundedTree(ElementTree.TreeBuilder):
+    """Bounds what becomes of a document, since its entities may stand for far more than it holds."""
+
+    elements, characters = MOST_ELEMENTS, LARGEST_DOCUMENT
+
+    def start(self, tag: str, attrs: dict[str, str]) -> ElementTree.Element:
+        self._take(elements=1 + len(attrs))
+        return super().start(tag, attrs)
+
+    def data(self, data: str) -> None:
+        self._take(characters=len(data))
+        super().data(data)
+
+    def _take(self, *, elements: int = 0, characters: int = 0) -> None:
+        self.elements, self.characters = self.elements - elements, self.characters - characters
+        if min(self.elements, self.characters) < 0:
+            raise PayloadError(f"more than {MOST_ELEMENTS:,} elements, or too much text: split it")
+
+
 def read_xml(text: str) -> tuple[str, list[Record]]:
     """Read the drivers of an XML log of rFactor 2.
 
     Raises:
-        PayloadError: not XML, or of another form.
+        PayloadError: not XML, of another form, or too large.
     """
+    if re.search(r"<[^<>]{99999}", text):
+        raise PayloadError("a tag of more than 99,999 characters: shorten it")
+    parser = ElementTree.XMLParser(target=_BoundedTree())  # noqa: S314 - bounded
     try:
-        root = ElementTree.fromstring(text)  # noqa: S314 - expat bounds entities, and the file is bounded
+        for at in range(0, len(text), 2**16):  # expat reads what it is given to the end
+            parser.feed(text[at : at + 2**16])
+        root = parser.close()
     except ElementTree.ParseError as error:
         raise PayloadError(f"not XML: {error}") from None
     drivers = [

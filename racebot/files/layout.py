@@ -20,7 +20,7 @@ from racebot.files import cells
 from racebot.files.cells import ABSENT, DRAWN, TRUE, UNPLAYED, BadCellError
 from racebot.files.columns import COLUMNS, FLAGS, RESULTS, TOTAL, Header, few, plain
 from racebot.files.options import Layout, ReadOptions
-from racebot.files.rows import MOST_CELLS, MOST_LINES, Row, Rows
+from racebot.files.rows import MOST_CELLS, MOST_COLUMNS, MOST_LINES, Row, Rows
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 
@@ -124,7 +124,11 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
         PayloadError: the columns are not those of any layout; the message names all that is missing.
     """
     notes, lines = rows
-    start = list(islice(lines, _SAMPLE))
+    start = []
+    for number, row in islice(lines, _SAMPLE):
+        if len(row) > MOST_COLUMNS:
+            raise PayloadError(f"{path}, line {number}: more than {MOST_COLUMNS:,} columns: remove some")
+        start.append((number, row))
     filled = [at for at, (_, row) in enumerate(start) if any(row)]
     given = {ours: theirs for ours, theirs in options.columns.items() if ours != "cells"}
     best = 1, Header([], options.known, given)
@@ -194,11 +198,11 @@ class _Recognizer:
         standing = {*RESULTS, *FLAGS, "status"}
         keys = {at for ours, each in self.header.at.items() if ours not in standing for at in each}
         totals = {name for ours in RESULTS for name in COLUMNS[ours]}
+        # The first row below the names may have the dates of races.
+        dates = {text for row in self.below[:1] for text in row if cells.is_date(text)}
         for at, name in enumerate(self.header.plain):
             if name and at not in keys and name not in totals and not TOTAL.fullmatch(name):
-                # The first row below the names may have the dates of races.
-                texts = {row[at].lower() for row in self.below}
-                texts -= {text for row in self.below[:1] for text in row if cells.is_date(text)}
+                texts = {row[at].lower() for row in self.below} - dates
                 known = [text in words or cells.is_result(text) for text in texts]
                 # One unknown word among the results of a race is an error, and no reason to leave it out.
                 if any(texts) and (all(known) or (self._names_race(at) and 2 * sum(known) > len(known))):

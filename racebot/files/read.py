@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) ->
         return found
     program, records = found
     header = list(dict.fromkeys(key for record in records for key in record))
-    rows = [header, *([_text(record.get(key)) for key in header] for record in records)]
+    rows = chain([header], ([_text(record.get(key)) for key in header] for record in records))
     notes = [f"results of {program}"] if program else []
     return _first_recognized(file, iter([(notes, iter(enumerate(rows, start=1)))]), options)
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from threading import Timer
 
@@ -34,6 +34,7 @@ LARGEST_DOCUMENT = 24 * 2**20
 """Most bytes of JSON or XML, which takes several times as much when read."""
 MOST_LINES = 500_000
 MOST_CELLS = 5_000_000
+MOST_COLUMNS = 2_500
 MOST_SHEETS = 20
 """Most sheets of a workbook to read for one with the columns."""
 
@@ -116,13 +117,19 @@ class File:
             number, sheets = number + 1, 1 if sheet else len(names)
 
     def _text_rows(self, text: str, separator: str) -> Iterator[Row]:
-        reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
+        lines = io.StringIO(text, newline="")
+        reader = csv.reader(map(self._bounded, lines, repeat(separator)), strict=True, delimiter=separator)
         try:
             for row in reader:
                 yield reader.line_num, [cell.strip() for cell in row]
         except csv.Error as error:
             where = f"{self.path}, line {reader.line_num}"
             raise PayloadError(f"{where}: {error}: correct the quotation marks") from None
+
+    def _bounded(self, line: str, separator: str) -> str:
+        if line.count(separator) >= MOST_COLUMNS:
+            raise PayloadError(f"{self.path}: a line with more than {MOST_COLUMNS:,} columns: remove some")
+        return line
 
     def _isolated_rows(self, sheet: str, until: float) -> Iterator[Row]:
         """Yield what `isolated` prints, and end it at a time on the monotonic clock.

@@ -127,6 +127,13 @@ def test_small_files_cannot_take_much_memory_or_time(tmp_path: Path, monkeypatch
         book.add_worksheet()
         book.add_worksheet()
     (tmp_path / "integers.json").write_text(f"[{'1,' * 2_000_001}1]")
+    keys = ",".join(f'{{"race": "r", "k{number}": 1}}' for number in range(2_501))
+    (tmp_path / "keys.json").write_text(f"[{keys}]")
+    (tmp_path / "columns.csv").write_text("," * 2_501)
+    (tmp_path / "deep.xml").write_text("<a>" * 200_001)
+    (tmp_path / "attributes.xml").write_text("<a " + 'b="1" ' * 20_000 + "/>")
+    entities = f"<!ENTITY a '{'<x/>' * 1_000}'><!ENTITY b '{'&a;' * 100}'>"
+    (tmp_path / "entities.xml").write_text(f"<!DOCTYPE l [{entities}]><l>&b;&b;&b;</l>")
     (tmp_path / "large.json").write_bytes(b"[" * (24 * 2**20 + 1))
     for name, bound in (
         ("corner.xlsx", "more than 3 seconds or 250 MiB"),
@@ -134,6 +141,11 @@ def test_small_files_cannot_take_much_memory_or_time(tmp_path: Path, monkeypatch
         ("large.parquet", "or 250 MiB"),
         ("sheets.xlsx", "2 sheets"),
         ("integers.json", "too many values"),
+        ("keys.json", "more than 2,500 columns"),
+        ("columns.csv", "more than 2,500 columns"),
+        ("deep.xml", "more than 200,000 elements"),
+        ("attributes.xml", "a tag of more than"),
+        ("entities.xml", "more than 200,000 elements"),
         ("large.json", "more than 24 MiB"),
     ):
         with pytest.raises(PayloadError, match=bound):
