@@ -145,6 +145,20 @@ def test_a_goal_renamed_while_odds_are_fitted_keeps_one_leaderboard(settler: Set
     assert settler.ledger.ratings.count(kept) == len(RACES)
 
 
+def test_races_imported_by_an_earlier_name_of_their_goal_count_at_once(settler: Settler) -> None:
+    settler.add_past_races(RACES, "import")
+    follow_renames(settler, [replace(race, goal="New Orb") for race in RACES], ["New Orb"])
+    later = result("old-file", "ann bo cy", after=5)
+    settler.add_past_races([later], "import")
+    settle(settler, replace(result("live", "ann bo cy", after=4), goal="New Orb"))
+    (board,) = settler.ledger.leaderboards.all()
+    assert [stored.result.name for stored in settler.ledger.races.counted(board)][-2:] == [
+        "orb/old-file",
+        "orb/live",
+    ]
+    assert verify(settler.ledger, board) == []
+
+
 def test_an_event_follows_its_goal_that_is_renamed_while_another_leaderboard_has_it(settler: Settler) -> None:
     settler.add_past_races(RACES, "import")
     steps = EventSteps(settler, NOW)
