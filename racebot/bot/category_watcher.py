@@ -204,8 +204,8 @@ class CategoryWorker:
                 if await self._call(self._ledger.races.has, name):
                     continue
                 race, sent_at = await self._site.race(name)
-                if race.result is None and not race.over:
-                    self._watch(name)
+                if (race.result is None and not race.over) or name in self._watches:
+                    self._watch(name)  # one that ends now may not see another event
                     continue
                 await self._follow_race(name, events.Read(race, sent_at))
                 self._seen_rooms.add(name)
