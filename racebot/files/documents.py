@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import reduce
+from itertools import chain, islice
 from typing import Annotated, Any
 from xml.etree import ElementTree
 
@@ -18,15 +18,15 @@ from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationE
 
 from racebot.errors import PayloadError
 from racebot.files.known import KNOWN
-from racebot.files.rows import LARGEST_DOCUMENT
+from racebot.files.rows import LARGEST_DOCUMENT, MOST_LINES
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import parse_race
 from racebot.text.csv_rows import without_apostrophe
 from racebot.text.format import counted
 from racebot.text.parse import parse_duration, parse_time, read_json
 
-MOST_VALUES = 2_000_000
-"""Most commas in a JSON document."""
+MOST_VALUES = 1_000_000
+"""Most commas and opening brackets in a JSON document."""
 MOST_ELEMENTS = 200_000
 """Most elements and attributes of an XML document."""
 EXPORTED = {"race": "race.name", "goal": "race.goal.name", "custom_goal": "race.goal.custom"}
@@ -125,22 +125,24 @@ def read_document(
     return _records(document)
 
 
-def read_exported(text: str, left_out: Counter[str]) -> list[RaceResult] | None:
-    """Read the table that racebot exports, which says the same as its JSON; None if a text is another one.
+def read_exported(lines: Iterator[str], left_out: Counter[str]) -> list[RaceResult] | None:
+    """Read the table that racebot exports, which says the same as its JSON; None if lines are another one.
 
     Raises:
         ValueError: a race cannot be read.
     """
-    if not text.startswith(",".join(EXPORTED)):
+    first = next(lines, "")
+    if not first.startswith(",".join(EXPORTED)):
         return None
-    rows = []
-    for line in csv.DictReader(io.StringIO(text, newline="")):
-        row = {column: without_apostrophe(line[column] or "") for column in EXPORTED}
-        typed: dict[str, Any] = {
-            column: row[column] == "true" for column in ("custom_goal", "recorded", "recordable")
-        }
-        rows.append(row | typed | {"place": row["place"] and int(row["place"])})
-    return list(_results(documents_of(rows), left_out))
+    return list(_results(documents_of(map(_exported, csv.DictReader(chain([first], lines)))), left_out))
+
+
+def _exported(line: Mapping[str, str]) -> Record:
+    row = {column: without_apostrophe(line[column] or "") for column in EXPORTED}
+    typed: dict[str, Any] = {
+        column: row[column] == "true" for column in ("custom_goal", "recorded", "recordable")
+    }
+    return row | typed | {"place": row["place"] and int(row["place"])}
 
 
 def documents_of(rows: Iterable[Record]) -> list[dict[str, Any]]:
@@ -200,12 +202,14 @@ def read_xml(text: str) -> tuple[str, list[Record]]:
 
 
 def _document(text: str) -> Any:
+    if sum(map(text.count, ",[{")) > MOST_VALUES:
+        raise PayloadError(f"more than {MOST_VALUES:,} values: split it into several files")
     first, _, rest = text.strip().partition("\n")
     if rest:
         with suppress(PayloadError):
             read_json(first)
-            return [read_json(line, MOST_VALUES) for line in text.splitlines() if line.strip()]
-    return read_json(text, MOST_VALUES)
+            return [read_json(line) for line in text.splitlines() if line.strip()]
+    return read_json(text)
 
 
 def _archived(document: list[Any], category: str, goal: str) -> Iterator[RaceResult]:
@@ -258,7 +262,7 @@ def _records(document: Any) -> tuple[str, list[Record]]:
             return name, records
         if records is not None:
             raise PayloadError(f"{name} results without a race: practice and qualifying are not rated")
-    found = list(_exploded(document, {}))
+    found = list(islice(_exploded(document, {}), MOST_LINES + 1))  # the table refuses one more
     if not found:
         raise PayloadError(
             "no races: neither saved from racetime.gg, nor a list of objects, one for each entrant"

@@ -134,11 +134,12 @@ def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) ->
         file.require_at_most(LARGEST_DOCUMENT)
     try:
         if file.kind == "text":
-            found = read_exported(file.text()[0], left_out)
+            found = read_exported(file.lines(","), left_out)
         elif file.kind == "xml":
-            found = read_xml(file.text()[0])
+            found = read_xml(file.text().read())
         elif file.kind == "json":
-            found = read_document(file.text()[0], options.category, options.goal or file.path.stem, left_out)
+            goal = options.goal or file.path.stem
+            found = read_document(file.text().read(), options.category, goal, left_out)
     except (ValueError, csv.Error, PayloadError) as error:
         raise PayloadError(f"{file.path}: {error}") from None
     if found is None:

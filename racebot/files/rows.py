@@ -14,9 +14,11 @@ import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from itertools import islice, repeat
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from threading import Timer
+from typing import TextIO
 
 from racebot.errors import MissingExtraError, PayloadError
 from racebot.files import isolated
@@ -32,9 +34,10 @@ LARGEST_FILE = 64 * 2**20
 """Most bytes of a file."""
 LARGEST_DOCUMENT = 24 * 2**20
 """Most bytes of JSON or XML, which takes several times as much when read."""
-MOST_LINES = 500_000
-MOST_CELLS = 5_000_000
+MOST_LINES = 200_000
+MOST_CELLS = 3_000_000
 MOST_COLUMNS = 2_500
+LONGEST_LINE = 2**20
 MOST_SHEETS = 20
 """Most sheets of a workbook to read for one with the columns."""
 
@@ -80,8 +83,8 @@ class File:
             return "json"
         return "xml" if begins == b"<" else "text"
 
-    def text(self) -> tuple[str, str]:
-        """Return the text and its encoding: UTF-16 if it begins so, UTF-8 if all of it is, or cp1252."""
+    def text(self) -> TextIO:
+        """Return the text, in UTF-16 if it begins so, in UTF-8 if all of it is, or in cp1252."""
         start = self.content[:4]
         encodings = ["utf-8-sig", "cp1252"]
         if start[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
@@ -89,19 +92,23 @@ class File:
         elif b"\0" in start:
             encodings = ["utf-16-be" if start[:1] == b"\0" else "utf-16-le"]
         for encoding in encodings:
+            stream = io.TextIOWrapper(io.BytesIO(self.content), encoding, newline="")
             with suppress(UnicodeDecodeError):
-                return self.content.decode(encoding).lstrip("\ufeff"), encoding
+                while stream.read(2**16):  # a text of 64 MiB may take five times as much as a string
+                    pass
+                stream.seek(len(codecs.BOM_UTF8) * self.content.startswith(2 * codecs.BOM_UTF8))
+                return stream
         raise PayloadError(f"{self.path}: neither UTF-8, UTF-16 nor Windows text: save it as UTF-8")
 
     def tables(self, sheet: str | None) -> Iterator[Rows]:
         """Yield the rows of a file of text, or of each sheet of a workbook, or of the one that is wanted."""
         if self.kind == "text":
-            text, encoding = self.text()
+            text = self.text()
             separator = _separator(text)
-            notes = [f"read as {encoding}"] if encoding != "utf-8-sig" else []
+            notes = [f"read as {text.encoding}"] if text.encoding != "utf-8-sig" else []
             if separator != ",":
                 notes.append(f"separated by {'tabs' if separator == chr(9) else separator}")
-            yield notes, self._text_rows(text, separator)
+            yield notes, self._text_rows(separator)
             return
         library, what = {"sheet": ("python_calamine", "Excel"), "parquet": ("duckdb", "Parquet")}[self.kind]
         if importlib.util.find_spec(library) is None:
@@ -116,20 +123,27 @@ class File:
             yield several, rows
             number, sheets = number + 1, 1 if sheet else len(names)
 
-    def _text_rows(self, text: str, separator: str) -> Iterator[Row]:
-        lines = io.StringIO(text, newline="")
-        reader = csv.reader(map(self._bounded, lines, repeat(separator)), strict=True, delimiter=separator)
+    def lines(self, separator: str) -> Iterator[str]:
+        """Yield the lines of a text, or raise a PayloadError for too many, or for one that is too long."""
+        if max(map(self.content.count, (b"\n", b"\r"))) > MOST_LINES:
+            raise PayloadError(f"more than {MOST_LINES:,} lines: split it into several files")
+        text = self.text()
+        while line := text.readline(LONGEST_LINE):
+            if len(line) == LONGEST_LINE or line.count(separator) >= MOST_COLUMNS:
+                most = f"{LONGEST_LINE:,} characters or {MOST_COLUMNS:,} columns"
+                raise PayloadError(f"a line with more than {most}: remove some")
+            yield line
+
+    def _text_rows(self, separator: str) -> Iterator[Row]:
+        reader = csv.reader(self.lines(separator), strict=True, delimiter=separator)
         try:
             for row in reader:
                 yield reader.line_num, [cell.strip() for cell in row]
+        except PayloadError as error:
+            raise PayloadError(f"{self.path}: {error}") from None
         except csv.Error as error:
             where = f"{self.path}, line {reader.line_num}"
             raise PayloadError(f"{where}: {error}: correct the quotation marks") from None
-
-    def _bounded(self, line: str, separator: str) -> str:
-        if line.count(separator) >= MOST_COLUMNS:
-            raise PayloadError(f"{self.path}: a line with more than {MOST_COLUMNS:,} columns: remove some")
-        return line
 
     def _isolated_rows(self, sheet: str, until: float) -> Iterator[Row]:
         """Yield what `isolated` prints, and end it at a time on the monotonic clock.
@@ -165,6 +179,6 @@ class File:
         )
 
 
-def _separator(text: str) -> str:
-    lines = filter(str.strip, io.StringIO(text))
+def _separator(text: TextIO) -> str:
+    lines = filter(str.strip, iter(partial(text.readline, LONGEST_LINE), ""))
     return max(",;\t|", key="".join(islice(lines, 20)).count)
