@@ -144,7 +144,7 @@ class CategoryWorker:
         for name in [*unfinished, *dict.fromkeys(row.message.race for row in waiting)]:
             if name not in missing:
                 self._watch(name)
-        for name in list(self._watches):
+        for name in [each for each in self._watches if not self._backoff.rests(f"{each} event")]:
             with self._backoff.trying(f"{name} event"):
                 await self._call(self._context.work.tell_of_event, name)
         await self._follow_orders()
@@ -161,7 +161,7 @@ class CategoryWorker:
             ordered = await self._call(self._ledger.orders.races_since, given)
             self._to_follow.update(filter(self._is_ours, ordered))
         self._orders_followed = last
-        for race in sorted(self._to_follow):
+        for race in sorted(each for each in self._to_follow if not self._backoff.rests(f"{each} order")):
             with self._backoff.trying(f"{race} order"):
                 if await self._call(self._context.work.follow_order, race):
                     self._to_follow.remove(race)

@@ -170,18 +170,20 @@ class DiscordSender:
 
     async def _send_all(self) -> None:
         for webhook, address in self.settings.webhooks().items():
-            if not (posts := await self.call(self.ledger.posts.waiting, webhook)):
+            if not (races := await self.call(self.ledger.posts.waiting, webhook)):
                 continue
             source, left = f"Discord webhook {webhook}", AT_ONCE
             async with client(self.tls) as http:
-                for post in posts:
-                    if left and not self.backoff.rests(ALL, source, f"{post.race} on Discord"):
-                        await self._send(post, http, address, source)
+                for race in races:
+                    if left and not self.backoff.rests(ALL, source, f"{race} on Discord"):
+                        await self._send(race, webhook, http, address)
                         left -= 1
 
-    async def _send(self, post: Post, http: Http, address: SecretStr, source: str) -> None:
-        item, note = f"{post.race} on Discord", partial(self.ledger.posts.note, post)
+    async def _send(self, race: str, webhook: str, http: Http, address: SecretStr) -> None:
+        item, source = f"{race} on Discord", f"Discord webhook {webhook}"
         try:
+            post = await self.call(self.ledger.posts.get, race, webhook)
+            note = partial(self.ledger.posts.note, post)
             body, players = await asyncio.to_thread(self._body, post)
             if body is None:
                 await self.call(note, post.message)

@@ -21,7 +21,7 @@ from racebot.bot.discord import SEND_EVERY, DiscordSender
 from racebot.bot.failures import Backoff, Health, retry_pauses
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.picture_fetcher import PictureFetcher
-from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
+from racebot.errors import CredentialsError, LedgerError, NotFoundError, PayloadError, SiteError
 from racebot.ledger import backup
 from racebot.ledger.connection import LedgerThread
 from racebot.ledger.lock import health_timeout, locked, utc_now
@@ -134,6 +134,8 @@ class Worker:
         self._failures = FailureLog()
         self._health = Health(settings.database, settings.slugs(), self._failures, clock)
         self._backoff = Backoff(self._failed, self._failures.recovered)
+        self._harmless = Backoff(self._failures.raised, self._failures.recovered)
+        """For items that never stop the worker, even if the ledger holds one that cannot be read."""
         self._ledger_thread = LedgerThread()
         self._call = self._ledger_thread.run
 
@@ -156,8 +158,7 @@ class Worker:
             ledger = await self._call(Ledger.open, settings.database, holds_lock=True)
             settler = Settler(ledger, rating_rules(settings))
             jobs = Jobs(self._failed, self._failures.recovered)
-            of_rooms = Backoff(self._failures.raised, self._failures.recovered)
-            live = LiveWriter(settler, partial(listing_of, settings), self._call, self._clock, of_rooms)
+            live = LiveWriter(settler, partial(listing_of, settings), self._call, self._clock, self._harmless)
             writing = asyncio.create_task(live.run(), name="live rooms")
             try:
                 interval, failures, clock = settings.request_interval, self._failures, self._clock
@@ -255,7 +256,7 @@ class Worker:
             fetcher = PictureFetcher(settings.site, pictures, wanted, gate, self._backoff)
             jobs.every(PICTURES_EVERY, fetcher.fetch, "pictures")
         if settings.webhooks():
-            sender = DiscordSender(settings, ledger, self._call, self._backoff, gate.tls, self._clock)
+            sender = DiscordSender(settings, ledger, self._call, self._harmless, gate.tls, self._clock)
             jobs.every(SEND_EVERY, sender.send, "Discord")
             jobs.nightly(DIGESTS_HOUR, sender.summarize, "summaries on Discord", at_once=True)
         if settings.pages_dir is not None:
@@ -299,7 +300,7 @@ async def check_categories(
 ) -> dict[CategoryWorker, Exception]:
     """Check the categories until one is accepted, and return the others with their errors.
 
-    Wait for a site that is down. Raise the error of the first one if the site refuses all.
+    Try again whatever else fails. Raise the error of the first one if the site refuses all.
     """
     wrong: dict[CategoryWorker, Exception] = dict.fromkeys(categories, SiteError("not asked yet"))
     doubts = 0
@@ -308,7 +309,9 @@ async def check_categories(
             try:
                 await category.check()
                 del wrong[category]
-            except (PayloadError, SiteError) as problem:
+            except LedgerError:
+                raise
+            except Exception as problem:
                 wrong[category] = problem
         refusals = (CredentialsError, NotFoundError, PayloadError)
         are_refused = all(isinstance(error, refusals) for error in wrong.values())
@@ -319,7 +322,7 @@ async def check_categories(
             raise next(iter(wrong.values()))
         for category, error in wrong.items():
             if not isinstance(error, refusals):
-                failures.failed(f"start of {category.slug}", str(error))
+                failures.raised(f"start of {category.slug}", error)
         await asyncio.sleep(pause)
     for category in categories:
         failures.recovered(f"start of {category.slug}")

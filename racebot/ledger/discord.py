@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from racebot.ledger.connection import LedgerTable
-from racebot.ledger.rows import read, result_of
+from racebot.ledger.rows import RESTORE, read, readable, result_of
 from racebot.races.result import RaceResult
 
 Moves = Mapping[str, Mapping[str, int]]
@@ -75,21 +75,25 @@ class Posts(LedgerTable):
         )
         self._connection.write(sql, subject, json.dumps(subject, ensure_ascii=False))
 
-    def waiting(self, webhook: str) -> list[Post]:
-        """Return the messages to post in the order of their races, then those to edit, newest first."""
+    def waiting(self, webhook: str) -> list[str]:
+        """Return the races to post in their order, then those to edit, newest first."""
         sql = (
-            "SELECT * FROM discord WHERE shown <> wanted AND webhook = ?"
-            " ORDER BY message IS NOT NULL, iif(message IS NULL, id, -id) LIMIT 100"
+            "SELECT race FROM discord WHERE shown <> wanted AND webhook = ?"
+            " ORDER BY message IS NOT NULL, iif(message IS NULL, id, -id) LIMIT 1000"
         )
-        found = []
-        for row in self._connection.rows(sql, webhook):
+        return [race for (race,) in self._connection.rows(sql, webhook)]
+
+    def get(self, race: str, webhook: str) -> Post:
+        """Return the message of a race in a channel."""
+        sql = "SELECT * FROM discord WHERE race = ? AND webhook = ?"
+        (row,) = self._connection.rows(sql, race, webhook)
+        with readable(f"message {race} on Discord", RESTORE):
             post = {**row, "moves": json.loads(row["moves"])}
-            if " " in row["race"]:
+            if " " in race:
                 post |= {"named": frozenset(post["moves"]), "moves": {}}
             elif row["result"]:
-                post["result"] = result_of(row["race"], row["result"])
-            found.append(post)
-        return read(Post, found)
+                post["result"] = result_of(race, row["result"])
+            return read(Post, [post])[0]
 
     def note(
         self,

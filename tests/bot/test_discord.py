@@ -371,16 +371,16 @@ async def test_order_edits_what_names_its_player_after_new_races_and_newest_firs
     await channel.shown()
     orders.hide(channel.settler, existing(channel.ledger.players.get("id-ann")), "", channel.clock())
     channel.ledger.posts.put(replace(RECORDED, name="orb/new"), ["1"], None)
-    waiting = [post.race for post in channel.ledger.posts.waiting("1")]
+    waiting = channel.ledger.posts.waiting("1")
     assert waiting == ["orb/new", "orb/shown", "week 2026-03-16", "week 2026-03-02"]
     await channel.shown()
     orders.unhide(channel.settler, existing(channel.ledger.players.get("id-ann")), "", channel.clock())
-    waiting = [post.race for post in channel.ledger.posts.waiting("1")]
+    waiting = channel.ledger.posts.waiting("1")
     assert waiting == ["orb/shown", "week 2026-03-16", "week 2026-03-02"]
     await channel.shown()
     stored = existing(channel.ledger.races.find("orb/w1-0"))
     orders.exclude(channel.settler, stored, "test", channel.clock())
-    assert [post.race for post in channel.ledger.posts.waiting("1")] == ["week 2026-03-09"]
+    assert channel.ledger.posts.waiting("1") == ["week 2026-03-09"]
 
 
 async def test_limit_of_discord_as_a_whole_holds_for_every_webhook(made: Make, sandbox: Sandbox) -> None:

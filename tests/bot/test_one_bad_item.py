@@ -1,7 +1,7 @@
 """One bad item never stops a list: it is named, tried again later, and the rest goes on."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from itertools import repeat
 from typing import Any, NamedTuple
 from unittest.mock import AsyncMock, Mock
@@ -59,11 +59,11 @@ from racebot.telemetry.logs import FailureLog
 
 
 class Work(NamedTuple):
-    """Work on a list, whether its good items are done, and the name of the bad one in the log."""
+    """Work on a list, whether its good items are done, and the names of the bad ones in the log."""
 
     run: Callable[[], Awaitable[object]]
     went_on: Callable[[], bool]
-    name: str
+    names: Sequence[str]
 
 
 TWO = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "done", "PT2H", 2)]
@@ -227,8 +227,10 @@ def test_an_item_that_failed_rests_ever_longer() -> None:
     assert not backoff.rests("a")
 
 
-@pytest.mark.parametrize("error", [CredentialsError("no"), NotFoundError("no"), SiteError("500")])
-async def test_a_category_that_cannot_be_read_does_not_stop_the_others(monkeypatch, error: SiteError) -> None:
+@pytest.mark.parametrize(
+    "error", [CredentialsError("no"), NotFoundError("no"), SiteError("500"), RuntimeError()]
+)
+async def test_a_category_that_cannot_be_read_does_not_stop_the_others(monkeypatch, error: Exception) -> None:
     monkeypatch.setattr(worker, "retry_pauses", lambda: repeat(0.0))
     good, bad = Mock(check=AsyncMock(), slug="good"), Mock(check=AsyncMock(side_effect=error), slug="bad")
     assert await check_categories([bad, good], FailureLog()) == {bad: error}
@@ -258,7 +260,7 @@ async def outbox_messages(ledger: Ledger, backoff: Backoff, patch: pytest.Monkey
 
     patch.setattr(delivery, "_send_chat", send)
     patch.setattr(delivery, "_send_meta", _refuse)
-    return Work(lambda: delivery.deliver(room), lambda: said == ["after it"], "meta message 1")
+    return Work(lambda: delivery.deliver(room), lambda: said == ["after it"], ["meta message 1"])
 
 
 async def pictures(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) -> Work:
@@ -272,7 +274,7 @@ async def pictures(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) 
         "http://site", folder, AsyncMock(return_value=["/a.png", "/b.png"]), Gate(), backoff, pause=0
     )
     patch.setattr(fetcher, "_picture", picture)
-    return Work(fetcher.fetch, lambda: folder.names() == {name_of("/b.png")}, "picture /a.png")
+    return Work(fetcher.fetch, lambda: folder.names() == {name_of("/b.png")}, ["picture /a.png"])
 
 
 async def leaderboards_of_open_rooms(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) -> Work:
@@ -298,13 +300,14 @@ async def leaderboards_of_open_rooms(ledger: Ledger, backoff: Backoff, patch: py
         rooms = existing(read_live(live_path(ledger.path))).rooms
         return [board.leaderboard for board in rooms[0].leaderboards] == ["Good"]
 
-    return Work(write, shown, f"{CATEGORY}/r on Bad")
+    return Work(write, shown, [f"{CATEGORY}/r on Bad"])
 
 
 async def discord_posts(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) -> Work:
     hook = SecretStr("https://discord.com/api/webhooks/1/x")
-    for slug in "ab":
+    for slug in "abc":
         ledger.posts.put(result(slug, "ann bo"), ["1"], None)
+    ledger.connection.write("UPDATE discord SET moves = '{' WHERE race = ?", f"{CATEGORY}/b")
     shown: list[str] = []
 
     def draw(_: Ledger, __: Settings, post: Post) -> list[Embed]:
@@ -320,10 +323,11 @@ async def discord_posts(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPa
     patch.setattr(discord, "ask", ask)
     settings = Settings(discord_webhook=hook, database=ledger.path)
     sender = discord.DiscordSender(settings, ledger, at_once, backoff, tls_context())
-    return Work(sender.send, lambda: len(shown) == 1, f"{CATEGORY}/a on Discord")
+    bad = [f"{CATEGORY}/{slug} on Discord" for slug in "ab"]
+    return Work(sender.send, lambda: len(shown) == 1, bad)
 
 
-async def rooms_of_events(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) -> Work:
+async def events_and_orders_of_rooms(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) -> Work:
     told: list[str] = []
     context = WorkerContext(
         Settings(commands=False),
@@ -338,16 +342,21 @@ async def rooms_of_events(ledger: Ledger, backoff: Backoff, patch: pytest.Monkey
     category = CategoryWorker(CategorySettings(slug=CATEGORY), context)
     watches = {f"{CATEGORY}/{slug}": Mock() for slug in "ab"}
 
-    def tell(_: LedgerWork, race: str) -> None:
+    def tell(_: LedgerWork, race: str) -> bool:
         told.append(race) if race.endswith("/b") else _refuse()
+        return True
 
-    patch.setattr(LedgerWork, "tell_of_event", tell)
+    for work in "tell_of_event", "follow_order":
+        patch.setattr(LedgerWork, work, tell)
     patch.setattr(category, "_watches", watches)
-    return Work(category.rooms, lambda: told == [f"{CATEGORY}/b"], f"{CATEGORY}/a event")
+    patch.setattr(category, "_to_follow", set(watches))
+    bad = [f"{CATEGORY}/a {each}" for each in ("event", "order")]
+    return Work(category.rooms, lambda: told == [f"{CATEGORY}/b"] * 2, bad)
 
 
 @pytest.mark.parametrize(
-    "items", [outbox_messages, pictures, leaderboards_of_open_rooms, discord_posts, rooms_of_events]
+    "items",
+    [outbox_messages, pictures, leaderboards_of_open_rooms, discord_posts, events_and_orders_of_rooms],
 )
 async def test_an_item_that_raises_is_named_and_rests_while_the_others_go_on(
     ledger: Ledger,
@@ -356,12 +365,15 @@ async def test_an_item_that_raises_is_named_and_rests_while_the_others_go_on(
     items: Callable[[Ledger, Backoff, pytest.MonkeyPatch], Awaitable[Work]],
 ) -> None:
     failures, now = FailureLog(), 0.0
-    backoff = Backoff(failures.raised, failures.recovered, lambda: now)
-    run, went_on, name = await items(ledger, backoff, monkeypatch)
+    failed = Mock(wraps=failures.raised)
+    backoff = Backoff(failed, failures.recovered, lambda: now)
+    run, went_on, names = await items(ledger, backoff, monkeypatch)
     await run()
     assert went_on()
-    assert any(name in line for line in failures.current())
-    assert any(name in line for line in caplog.messages)
-    assert backoff.rests(next(line.partition(": ")[0] for line in failures.current() if name in line))
+    await run()
+    assert failed.call_count == len(names), "none is tried again at once"
+    for name in names:
+        assert any(name in line for line in failures.current())
+        assert any(name in line for line in caplog.messages)
     now = 3600.0
-    assert not backoff.rests(name)
+    assert not any(map(backoff.rests, names))

@@ -355,7 +355,7 @@ def test_an_event_has_a_message_on_discord(racebot: Racebot, tmp_path, monkeypat
 
     def wanted(race: str = EVENT) -> list[str]:
         with Ledger.open_to_read(tmp_path / "ledger.db") as ledger:
-            return [post.wanted for post in ledger.posts.waiting("1") if post.race == race]
+            return [ledger.posts.get(race, "1").wanted] if race in ledger.posts.waiting("1") else []
 
     create(racebot)
     with Ledger.open(tmp_path / "ledger.db") as ledger:  # its message is on Discord, or waits
