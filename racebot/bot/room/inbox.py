@@ -33,6 +33,9 @@ RETRY_COMMAND = 5.0
 READ_FOR_ANSWER = 10.0
 """Seconds that an answer waits for the site to show the race, if no edit was announced."""
 
+ORDERS_WAIT = 0.5
+"""Seconds that orders wait while the site is asked about a race's goal."""
+
 RoomEvent = events.Event | ChatMessage | ChatHistory
 """An event that the inbox handles."""
 
@@ -91,6 +94,7 @@ class Inbox:
     _read_again: bool = False
     _read_at: float = float("-inf")
     """When the last read ended, well or not."""
+    _following: asyncio.Task[None] | None = None
     _answering: asyncio.Task[None] | None = None
     _is_busy: bool = False
 
@@ -135,10 +139,6 @@ class Inbox:
                     await self._handle(event)
                 except LedgerUnavailable as error:
                     self._failed(error)
-                except SiteError as error:  # it cannot say which leaderboard the race's goal belongs to
-                    self._failed(error)
-                    self._events.appendleft(event)
-                    await asyncio.sleep(next(self._pauses))
                 except LedgerError:
                     raise
                 except Exception as error:
@@ -151,7 +151,7 @@ class Inbox:
                     self._is_busy = False
                 self.changed()
         finally:
-            for task in (self._reading, self._answering):
+            for task in (self._reading, self._following, self._answering):
                 if task is not None:
                     task.cancel()
 
@@ -187,13 +187,42 @@ class Inbox:
                 self._on_history(event)
             case _:
                 if isinstance(event, (events.Frame, events.Read, events.Listed)):
-                    await self.context.follow_goal(event.race)
+                    await self._follow_goal(event.race)
                 self._step(event)
                 if self._history is not None and self.race is not None:
                     self._on_history(self._history)
         await self._carry_out()
         await self._obey()
         self._answer_next()
+
+    async def _follow_goal(self, race: Race) -> None:
+        """Wait until the race's goal is known, and carry out the orders that come meanwhile."""
+        assert self._case is not None  # noqa: S101 - loaded before the first event
+        self._following = asyncio.create_task(self._learn_goal(race), name=f"goal of {self.name}")
+        while (await asyncio.wait({self._following}, timeout=ORDERS_WAIT))[1]:
+            if self._case.shown is None:
+                self._case = replace(self._case, shown=race)
+            for said in [each for each in self._events if isinstance(each, ChatMessage | ChatHistory)]:
+                self._events.remove(said)
+                self._ask(said) if isinstance(said, ChatMessage) else self._on_history(said)
+            try:
+                await self._carry_out()
+                await self._obey()
+            except LedgerUnavailable as error:
+                self._failed(error)
+        await self._following
+
+    async def _learn_goal(self, race: Race) -> None:
+        source = f"{self.name} goal"
+        for pause in retry_pauses():
+            try:
+                await self.context.follow_goal(race)
+            except (LedgerUnavailable, SiteError) as error:
+                self.context.failures.raised(source, error, level=logging.ERROR)
+                await asyncio.sleep(pause)
+            else:
+                self.context.failures.recovered(source)
+                return
 
     def _step(self, event: events.Event) -> None:
         assert self._case is not None  # noqa: S101 - loaded before the first event

@@ -68,6 +68,7 @@ class Room:
         self.follower = Follower(self.settler, clock, quiet_seconds=0)
         self.said: list[str] = []
         self.call: Callable[..., Any] = at_once
+        self.follow_goal = AsyncMock()
         texts, names = Texts(), CommandNames()
         composer = Answers(self.settler, texts, names, lambda _: Listing())
         self.handler = CommandHandler(self.follower.work, composer, Settings(), silent=orders_only)
@@ -81,7 +82,7 @@ class Room:
             return await self.call(*arguments, **options)
 
         context = RoomContext(
-            site, None, self.follower.work, call, Settings(), FailureLog(), AsyncMock(), self.handler
+            site, None, self.follower.work, call, Settings(), FailureLog(), self.follow_goal, self.handler
         )
         inbox = Inbox(NAME, context, cast("Any", delivery), lambda: None)
         task = asyncio.create_task(inbox.run())
@@ -111,8 +112,12 @@ def event(room: Room) -> None:
     steps.create("Week 1", board, NOON + timedelta(days=1), Timing.REAL, shown=True)
 
 
+async def _never(_: Race) -> None:
+    await asyncio.Event().wait()
+
+
 CARRIED_OUT: dict[str, Callable[[Room], object]] = {
-    "off": lambda room: existing(room.ledger.cases.get(NAME)).quiet,
+    "off": lambda room: (row := room.ledger.cases.get(NAME)) and row.quiet,
     "on": lambda room: TEXTS.on in room.said,
     "count": lambda room: room.ledger.races.has(NAME),
     "skip": lambda room: room.ledger.orders.all()[-1].kind == "skip",
@@ -122,9 +127,13 @@ CARRIED_OUT: dict[str, Callable[[Room], object]] = {
 }
 
 
+@pytest.mark.parametrize("goal", [None, SiteError("down"), _never], ids=["known", "down", "slow"])
 @pytest.mark.parametrize("order", CARRIED_OUT)
-async def test_an_order_waits_for_no_read_and_never_expires(room: Room, order: str, monkeypatch) -> None:
-    """An edit was announced, and every read of the race fails. Answers expire at once."""
+async def test_an_order_waits_for_no_read_and_never_expires(
+    room: Room, order: str, goal: Any, monkeypatch
+) -> None:
+    """An edit was announced, and every read of the race, or of its goal, fails. Answers expire at once."""
+    room.follow_goal.side_effect = goal
     monkeypatch.setattr(answers, "EXPIRES", 0.0)
     monkeypatch.setattr("racebot.bot.room.inbox.EXPIRES", 0.0)
     event(room)
