@@ -410,19 +410,22 @@ class Driver:
         people = dice.some(PEOPLE, 3, "people")
         owners = [self.truth.kept(account(p)) for p in people]
         people = [p for p, owner in zip(people, owners, strict=True) if owners.count(owner) == 1]
-        entrants = tuple(_entrant(dice, account(p)) for p in people)
         raced = {e.user_id for result, _ in self.rooms.values() for e in result.entrants}
         raced &= {p.id for p in map(self.product.ledger.players.get, map(account, PEOPLE)) if p} | {
             *self.truth.merged
         }
-        named = [account(p) if dice.below(2, f"by id {p}") and account(p) in raced else p for p in people]
+        people = [p for p in people if account(p) in raced]  # a stranger who did not finish has no name
+        entrants = tuple(_entrant(dice, account(p)) for p in people)
+        nameless = {p for p in people if {account(p), self.truth.kept(account(p))} & self.truth.forgotten}
+        named = [account(p) if p in nameless or dice.below(2, f"by id {p}") else p for p in people]
         name = f"sheet{dice.below(3, 'sheet')}.csv"
         times = [e.seconds and str(timedelta(seconds=e.seconds)) for e in entrants]
         lines = [f"{who},{time or 'DNF'}" for who, time in zip(named, times, strict=True)]
         path = self.product.path.with_name(name)
         path.write_text("\n".join(["player,time", *lines, ""]))
         steps, found = self._steps(step), self.product.ledger.events.find(event.name)
-        steps.add_sheet(found, steps.read_sheet(found, path, ReadOptions())[0], late=True)
+        given, _ = steps.read_sheet(found, path, ReadOptions(), new=True)
+        steps.add_sheet(found, given, late=True)
         entrants = tuple(
             e if e.finished else replace(e, status=EntrantStatus.DNF, finish_time=None) for e in entrants
         )
