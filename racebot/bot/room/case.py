@@ -3,9 +3,9 @@
 `step` takes a case, an event and the time, and returns the new case with the effects to carry out. Rooms that
 the bot has joined, races that it polls and races in the list of past races all go through `step`.
 
-After the finish, room frames do not show a moderator's edit: the site announces it in chat, broadcasts the
-old data, and only then saves. Only an HTTP read shows the new result. So every system message in a room that
-ended leads to two reads: one soon, and one after the site's cache of the old answer has expired.
+After the finish, only an HTTP read shows a moderator's edit: the site announces it in chat, broadcasts the
+old data, and only then saves. So every system message in a room that ended leads to two reads: one soon, and
+one after the site's cache of the old answer has expired.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class _Step:
         case, shown = self.case, self.case.shown
         # A deleted account raises no version: the frame may repeat what the connection received before.
         is_doubtful = case.has_ended and not race.recorded and race.version == case._version
-        if self._is_outdated(race) or (is_doubtful and shown is not None and _state(race) != _state(shown)):
+        if self._is_outdated(race) or (is_doubtful and shown is not None and _facts(race) != _facts(shown)):
             self._read_soon()  # the version that we know may be the wrong one
         else:
             self._show(race)
@@ -224,7 +224,7 @@ class _Step:
         if race.recorded or not case.is_watched:
             self.is_read = True
             self._show(race)
-        elif case.shown is not None and _state(race) != _state(case.shown):
+        elif case.shown is not None and _facts(race) != _facts(case.shown):
             self._read_soon()
 
     def _show(self, race: Race) -> None:
@@ -426,8 +426,7 @@ class _Step:
     def _poll(self, row: CaseRow) -> None:
         """Schedule the next look at an ended race. Older races are polled less often."""
         now = self.now.site
-        age = now - (row.ended_at or now)
-        pause = poll_pause(age, is_over=row.over)
+        pause = poll_pause(now - (row.ended_at or now), is_over=row.over)
         due = self.case._due
         is_due = row.standing is not None and due is not None and now < due < now + pause
         self.case.row = replace(row, next_look=due if is_due else now + pause)
@@ -447,6 +446,5 @@ class _Step:
         self.case._candidate = self.case._stands_at = None
 
 
-def _state(race: Race) -> tuple[str, bool, str | None]:
-    """Return the values on which two descriptions of a race must agree."""
+def _facts(race: Race) -> tuple[str, bool, str | None]:
     return race.status, race.recordable, race.result.fingerprint() if race.result else None
