@@ -99,7 +99,7 @@ main()
     ("command", "where"),
     [
         ("doctor", "import httpx; httpx.AsyncClient.stream"),
-        ("run", "import racebot.bot.worker; racebot.bot.worker.CategoryWorker.check"),
+        ("run", "import racebot.bot.worker; racebot.bot.worker.check_categories"),
         ("doctor", "import racebot.racetime.client as api; api.read_json"),
     ],
 )
