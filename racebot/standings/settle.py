@@ -285,9 +285,14 @@ class Settler:
     def _keeps_boards(self, result: RaceResult) -> bool:
         """Return whether a stored race still counts on the leaderboards that rated it, and on no other."""
         now = {config.name for config in self._configs_now(result)}
-        boards = [b for b in self.ledger.leaderboards.all() if b.category == result.category]
-        settled = [board for board in boards if self.ledger.rebuilds.of(board) is None]
-        return all((b.name in now) == self.ledger.ratings.has(b, result.name) for b in settled)
+        position = self.ledger.races.position(result.name)
+        for board in self.ledger.leaderboards.all():
+            rebuild = self.ledger.rebuilds.of(board)
+            waits = rebuild is not None and position is not None and rebuild.start <= position
+            is_ours = board.category == result.category and not waits  # else the rebuild decides
+            if is_ours and (board.name in now) != self.ledger.ratings.has(board, result.name):
+                return False
+        return True
 
     def _counts_at(self, result: RaceResult) -> datetime | None:
         """Return from when on a past result counts: its end, or after its grace if it is not recorded."""
