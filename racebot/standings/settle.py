@@ -277,22 +277,22 @@ class Settler:
             return result, position, False
         if result.room_facts == stored.result.room_facts:
             return result, position, True
-        if self._keeps_boards(result):
+        if self._keeps_boards(result, position):
             self.ledger.races.save(result, counted_at=stored.counted_at, source=stored.source)
             return result, position, True
         return result, position, False
 
-    def _keeps_boards(self, result: RaceResult) -> bool:
+    def _keeps_boards(self, result: RaceResult, position: Position) -> bool:
         """Return whether a stored race still counts on the leaderboards that rated it, and on no other."""
         now = {config.name for config in self._configs_now(result)}
-        position = self.ledger.races.position(result.name)
-        for board in self.ledger.leaderboards.all():
+
+        def waits(board: Leaderboard) -> bool:
             rebuild = self.ledger.rebuilds.of(board)
-            waits = rebuild is not None and position is not None and rebuild.start <= position
-            is_ours = board.category == result.category and not waits  # else the rebuild decides
-            if is_ours and (board.name in now) != self.ledger.ratings.has(board, result.name):
-                return False
-        return True
+            return rebuild is not None and rebuild.start <= position  # it decides then
+
+        boards = [b for b in self.ledger.leaderboards.all() if b.category == result.category]
+        settled = [board for board in boards if not waits(board)]
+        return all((b.name in now) == self.ledger.ratings.has(b, result.name) for b in settled)
 
     def _counts_at(self, result: RaceResult) -> datetime | None:
         """Return from when on a past result counts: its end, or after its grace if it is not recorded."""
