@@ -230,15 +230,15 @@ class EventSteps:
             if len(named) == 1 and (found_there := ledger.players.get(named[0])):
                 known = found_there
             else:
-                shown = {f"{e.name}#{e.discriminator}": e for e in self.ask(text.rpartition("/")[2])}
-                calls = {full: (full, e.user_id or "", e.name) for full, e in shown.items()}
-                same = [shown[full] for full, own in calls.items() if plain in map(str.casefold, own)]
+                asked = self.ask(text.rpartition("/")[2])
+                same = [e for e in asked if plain in {*_names_of(e), (e.user_id or "").casefold()}]
                 if len(same) == 1:
                     return same[0]
                 is_id = _SITE_ID.fullmatch(text) is not None
                 if is_id and (new or is_address or ledger.people.account(text) != text):
                     return Entrant(text, text, EntrantStatus.RACING)
-                there = f" The site has {', '.join([*shown][:5])}." if shown else ""
+                shown = ", ".join(f"{e.name}#{e.discriminator}" for e in asked[:5])
+                there = f" The site has {shown}." if shown else ""
                 fix = "write the id or address of the profile, or add --guest NAME without an account"
                 fix += ", or --new if it is the id of an account that has not raced here" if is_id else ""
                 raise BadCellError("player", f"{error}.{there} Correct {reprlib.repr(text)}, {fix}") from None
