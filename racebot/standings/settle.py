@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from racebot.errors import DamagedRaceError
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import CaseRow
-from racebot.ledger.rows import START, Change, Leaderboard, Position
+from racebot.ledger.rows import START, Change, Leaderboard, Position, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
@@ -277,22 +277,23 @@ class Settler:
             return result, position, False
         if result.room_facts == stored.result.room_facts:
             return result, position, True
-        if self._keeps_boards(result, position):
+        if self._keeps_boards(result, stored):
             self.ledger.races.save(result, counted_at=stored.counted_at, source=stored.source)
             return result, position, True
         return result, position, False
 
-    def _keeps_boards(self, result: RaceResult, position: Position) -> bool:
+    def _keeps_boards(self, result: RaceResult, stored: StoredRace) -> bool:
         """Return whether a stored race still counts on the leaderboards that rated it, and on no other."""
-        now = {config.name for config in self._configs_now(result)}
+        before, now = ({c.name for c in self._configs_now(each)} for each in (stored.result, result))
 
-        def waits(board: Leaderboard) -> bool:
+        def keeps(board: Leaderboard) -> bool:
             rebuild = self.ledger.rebuilds.of(board)
-            return rebuild is not None and rebuild.start <= position  # it decides then
+            if rebuild is not None and rebuild.start <= stored.position:  # it may have read the race before
+                return (board.name in before) == (board.name in now)
+            return (board.name in now) == self.ledger.ratings.has(board, result.name)
 
         boards = [b for b in self.ledger.leaderboards.all() if b.category == result.category]
-        settled = [board for board in boards if not waits(board)]
-        return all((b.name in now) == self.ledger.ratings.has(b, result.name) for b in settled)
+        return all(map(keeps, boards))
 
     def _counts_at(self, result: RaceResult) -> datetime | None:
         """Return from when on a past result counts: its end, or after its grace if it is not recorded."""

@@ -11,6 +11,7 @@ from standings.seasons import NOW, board_of, fresh, settle
 
 from racebot.files.options import DEFAULT
 from racebot.ledger.rows import Leaderboard, Player
+from racebot.ledger.store import Ledger
 from racebot.races.events import Event, Timing
 from racebot.races.rooms import BY_GOALS, RoomRule
 from racebot.ratings.parameters import Parameters
@@ -170,3 +171,25 @@ def test_an_event_follows_its_goal_that_is_renamed_while_another_leaderboard_has
     follow_renames(Settler(settler.ledger, joined), [replace(r, goal="New Orb") for r in RACES], ["New Orb"])
     apply_settings(settler)
     assert settler.ledger.ratings.has(board_of(settler, "New Orb"), event.name)
+
+
+@pytest.mark.usefixtures("everything_is_long")
+@pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.parametrize("edited", [0, 3])
+@pytest.mark.parametrize("meanwhile", [True, False])
+def test_a_record_changes_while_its_leaderboard_waits_or_is_rated_again(
+    settler: Settler, recorded: bool, edited: int, meanwhile: bool
+) -> None:
+    def change(*_: object) -> None:
+        settle(settler, replace(RACES[1], recorded=recorded))
+
+    settler.add_past_races(RACES, "import")
+    settle(settler, replace(RACES[1], recorded=not recorded))
+    rate_again(settler)
+    settle(settler, result(f"r{edited}", "cy bo", after=edited))
+    if not meanwhile:
+        change()
+    with Ledger.open(settler.ledger.path) as other:
+        assert carry_out_rebuilds(other, change) == {}
+    assert settler.ledger.ratings.has(board_of(settler), RACES[1].name) == recorded
+    assert verify(settler.ledger, board_of(settler)) == []
