@@ -36,7 +36,7 @@ from racebot.files.read import read_races
 from racebot.ratings import fast, registry
 from racebot.ratings.parameters import as_json
 from racebot.study.history import History, replay
-from racebot.study.paired import Objective, tallies
+from racebot.study.metrics import Objective, tallies
 from racebot.study.tuning import dimensions, parameters_at
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [(key, {}) for key in OURS]

@@ -40,8 +40,15 @@ from racebot.ratings.models.trueskill import evidence
 from racebot.ratings.registry import create
 from racebot.study.fit import fit
 from racebot.study.history import History, Step, replay
-from racebot.study.metrics import log_loss, misordered, observed_pairs, reliability
-from racebot.study.paired import ERRORS_REQUIRED, Tally, standard_error
+from racebot.study.metrics import (
+    ERRORS_REQUIRED,
+    Tally,
+    log_loss,
+    misordered,
+    observed_pairs,
+    reliability,
+    standard_error,
+)
 
 OURS = (
     *("thurstone-hurdle", "thurstone-filter", "plackett-luce-hurdle"),

@@ -42,12 +42,11 @@ from racebot.ratings.parameters import from_mapping
 from racebot.scoring.rules import NAMED, rules_of
 from racebot.scoring.table import score_race, standings
 from racebot.standings.rater import current_states
-from racebot.study import iterated, paired, predictions as forecasts
+from racebot.study import iterated, predictions as forecasts
 from racebot.study.cores import cores
-from racebot.study.evaluate import Entry, evaluate_each
+from racebot.study.evaluate import PRESETS, Entry, Preset, evaluate_each
 from racebot.study.history import Earlier, History, newcomers
-from racebot.study.paired import Objective
-from racebot.study.presets import PRESETS, Preset
+from racebot.study.metrics import Objective
 from racebot.study.tuning import Effort, tune as search
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
@@ -91,9 +90,6 @@ def evaluate(
     each: Annotated[bool, typer.Option("--each", help="Judge each file on its own, not all as one.")] = False,
     cluster: common.Cluster = None,
     full: Annotated[bool, typer.Option("--full", help="Print all figures.")] = False,
-    scores: Annotated[
-        bool, typer.Option("--scores", help="Compare one model's order with that by mean score by par.")
-    ] = False,
     *,
     source: Source,
 ) -> None:
@@ -111,17 +107,6 @@ def evaluate(
         key.rpartition("=")[2] for key in keys if key != EVERY_MODEL
     ]
     parts: list[list[Path] | None] = [[file] for file in files] if each and files else [files]
-    if scores:
-        if not files:
-            raise SettingsError(
-                "--scores needs times: name a file, as in racebot evaluate season.csv --scores"
-            )
-        made = registry.create(keys[0], usual[1] if keys[0] == usual[0] else {})
-        read = read_files(files, replace(source.reading, by_time=True))
-        history = source.history(files, models, until=until, size=field, read=read)
-        by_rating, by_score = paired.compare(history, read.results, made, rules_of("sgl-2025"))
-        studies_tables.scores(console, keys[0], by_rating, by_score)
-        return
     histories = [source.history(part, models, until=until, size=field) for part in parts]
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(histories)

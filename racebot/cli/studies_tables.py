@@ -18,11 +18,10 @@ from racebot.cli.tables import safe, table
 from racebot.ratings import registry
 from racebot.ratings.parameters import defaults
 from racebot.settings.write import parameters_as_text
-from racebot.study.evaluate import ModelComparison, Report
+from racebot.study.evaluate import ModelComparison, Preset, Report
 from racebot.study.iterated import Iterated
-from racebot.study.paired import ERRORS_REQUIRED, Tally, standard_error
+from racebot.study.metrics import ERRORS_REQUIRED
 from racebot.study.predictions import Odds, RatedPlayer
-from racebot.study.presets import Preset
 from racebot.study.tuning import Tuned
 from racebot.text.format import counted
 
@@ -89,8 +88,8 @@ def _all_figures(console: Console, report: Report) -> None:
     """Print all figures by their names in JSON, five at a time. The best one in each column is marked."""
     rows: dict[str, dict[str, float]] = {}
     for each in report.evaluations:
-        views = {"known": each.known["all"], **each.views}
-        by_view = {f"misordered, {name}": view.misordered for name, view in views.items() if name != "all"}
+        views = {name: view for name, view in each.views.items() if name != "all"}
+        by_view = {f"misordered, {name}": view.misordered for name, view in views.items()}
         rows[each.label] = asdict(each.figures) | asdict(each.complaints) | by_view
     names = [name for name in rows[report.best] if name not in {"races", "entries", "pairs"}]
     for first in range(0, len(names), 5):
@@ -109,19 +108,6 @@ def _all_figures(console: Console, report: Report) -> None:
     if report.comparisons and len(report.evaluations) <= MOST_COMPARED:
         _comparisons(console, report.comparisons)
     console.print("docs/study.md explains each figure.")
-
-
-def scores(console: Console, model: str, by_rating: Tally, by_score: Tally) -> None:
-    """Print which share of pairs the ratings and the scores order wrongly, and the difference."""
-    ratings, means = float(by_rating.mean()), float(by_score.mean())
-    error = standard_error(by_rating, by_score)
-    better = "as well as" if abs(means - ratings) < 2 * error else "better" if ratings < means else "worse"
-    than = "scores" if better == "as well as" else "than scores"
-    pairs = f"{int(by_rating.cases.sum()):,} pairs of players with three earlier races"
-    console.print(
-        f"Ratings ({model}) order players {better} {than} by par (a forfeit is 0): {ratings:.4f} and "
-        f"{means:.4f} of {pairs} in the wrong order, difference {means - ratings:+.4f} ± {error:.4f}."
-    )
 
 
 def ratings(console: Console, label: str, races: int, rows: Sequence[RatedPlayer]) -> None:
@@ -264,7 +250,6 @@ def evaluation_json(reports: Reports, presets: Mapping[str, Preset]) -> Any:
                 **asdict(each.complaints),
                 **({"published": preset.published, "rerun": preset.rerun} if preset else {}),
                 "views": {name: asdict(view) for name, view in each.views.items() if name != "all"},
-                "known": {name: asdict(view) for name, view in each.known.items()},
                 "reliability": each.reliability._asdict(),
                 "comparisons": [asdict(c) for c in report.comparisons if each.label in {c.first, c.second}],
             }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field as dataclass_field
 from datetime import datetime
+from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
@@ -17,26 +19,11 @@ from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.parameters import Parameters, as_json
 from racebot.ratings.registry import create
+from racebot.study import metrics
 from racebot.study.complaints import Complaints, checked_again
 from racebot.study.cores import spread
 from racebot.study.history import Earlier, History, at_start, replay
-from racebot.study.metrics import (
-    BINS,
-    BLOCK,
-    Field,
-    Figures,
-    Predictions,
-    Reliability,
-    betting,
-    entries_by_size,
-    figures,
-    log_loss,
-    misordered,
-    reliability,
-    split_predictions,
-    tightest,
-)
-from racebot.study.paired import ERRORS_REQUIRED, Tally, standard_error
+from racebot.study.metrics import BLOCK, Field, Figures, Predictions, Reliability, Tally, log_loss, misordered
 
 # The views of players, after Dehpanah et al., https://arxiv.org/abs/2008.06787, section V.
 VIEWED = 20
@@ -61,6 +48,21 @@ class Entry:
     own: RatingModel | None = None
 
 
+class Preset(NamedTuple):
+    """A row of the source's tables: its share of misordered pairs, and that of its program when run today."""
+
+    title: str
+    model: str
+    parameters: Parameters
+    published: float
+    rerun: float
+
+
+_ROWS = tomllib.loads(resources.files(__package__).joinpath("presets.toml").read_text(encoding="utf-8"))
+PRESETS = {name: Preset(**row) for name, row in _ROWS.items()}
+"""Published figures to compare with, by name. `presets.toml` has their source."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """The evaluation of one model.
@@ -68,7 +70,6 @@ class Evaluation:
     Attributes:
         parameters: all parameters of the model.
         views: figures by view: `all`, `best`, `frequent`, `bin 1` (the best fifth of each race) to `bin 5`.
-        known: figures by view, excluding players in their first race.
         reliability: reliability of the odds over all judged pairs.
     """
 
@@ -77,7 +78,6 @@ class Evaluation:
     parameters: Parameters
     complaints: Complaints
     views: Mapping[str, Figures]
-    known: Mapping[str, Figures]
     reliability: Reliability
 
     @property
@@ -118,7 +118,7 @@ class Margin(NamedTuple):
     @property
     def level(self) -> bool:
         """Return True if the two models cannot be told apart: the difference is within two errors."""
-        return not self.difference > ERRORS_REQUIRED * self.error
+        return not self.difference > metrics.ERRORS_REQUIRED * self.error
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlie
         probabilities.append(model.win_probability(before[better], before[worse]))
     rating = np.empty(len(before))
     tightness = np.empty(len(history))
-    for rows in entries_by_size(whole.sizes()):
+    for rows in metrics.entries_by_size(whole.sizes()):
         rating[rows] = model.rating(before[rows])
         tightness[whole.race[rows[:, 0]]] = _tightness(model, before[rows], rating[rows])
     for number, step in enumerate(steps):
@@ -241,17 +241,14 @@ def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlie
         raise ModelError(
             f"{entry.label}: the ratings of {entry.model} diverge with these parameters: choose smaller ones"
         )
-    part, known, pairs = whole.without_newcomers()
     predictions, final = Predictions.of(whole, rating, probability), model.rating(table)
-    without = Predictions.of(part, rating[known], probability[pairs])
     evaluation = Evaluation(
         label=entry.label,
         model=entry.model,
         parameters={} if entry.own else as_json(model),
         complaints=Complaints.of(model, steps[first:], every=checked_again(history)),
         views=_views(history, whole, predictions, final, first),
-        known=_views(history, part, without, final, first),
-        reliability=reliability(probability[whole.pair_race() >= first]),
+        reliability=metrics.reliability(probability[whole.pair_race() >= first]),
     )
     return _Run(evaluation, predictions, tightness)
 
@@ -279,9 +276,9 @@ def _views(
         "frequent": judged & np.isin(field.player, frequent) & (field.earlier < FREQUENT_RACES),
     }
     bins = field.bins()
-    for number in range(BINS):
+    for number in range(metrics.BINS):
         counted[f"bin {number + 1}"] = judged & (bins == number)
-    return {name: figures(field, predictions, mask) for name, mask in counted.items()}
+    return {name: metrics.figures(field, predictions, mask) for name, mask in counted.items()}
 
 
 def _tallies(whole: Field, run: _Run, first: int) -> tuple[Tally, Tally]:
@@ -294,7 +291,7 @@ def _tallies(whole: Field, run: _Run, first: int) -> tuple[Tally, Tally]:
 
 def _margin(best: Tally, other: Tally) -> Margin:
     difference = float((other.cost - best.cost).sum() / max(best.cases.sum(), 1))
-    return Margin(difference, standard_error(best, other))
+    return Margin(difference, metrics.standard_error(best, other))
 
 
 def _compare(whole: Field, a: _Run, b: _Run, first: int) -> ModelComparison:
@@ -307,15 +304,15 @@ def _compare(whole: Field, a: _Run, b: _Run, first: int) -> ModelComparison:
         return float(np.mean(wrong)) if wrong.size else math.nan
 
     chance_a, chance_b = a.predictions.probability[judged], b.predictions.probability[judged]
-    first_right, second_right = split_predictions(chance_a, chance_b)
+    first_right, second_right = metrics.split_predictions(chance_a, chance_b)
     return ModelComparison(
         first=a.evaluation.label,
         second=b.evaluation.label,
-        betting=betting(chance_a, chance_b),
+        betting=metrics.betting(chance_a, chance_b),
         first_right=first_right,
         second_right=second_right,
         first_misordered=share(a, judged),
         second_misordered=share(b, judged),
-        first_challenged=share(a, tightest(b.tightness)[race]),
-        second_challenged=share(b, tightest(a.tightness)[race]),
+        first_challenged=share(a, metrics.tightest(b.tightness)[race]),
+        second_challenged=share(b, metrics.tightest(a.tightness)[race]),
     )

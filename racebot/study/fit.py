@@ -25,10 +25,10 @@ from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.parameters import Parameters, ParameterValue, as_json
 from racebot.ratings.registry import create
+from racebot.study import metrics
 from racebot.study.cores import spread
 from racebot.study.history import History, Step, replay
-from racebot.study.metrics import log_loss, misordered, observed_pairs, reliability
-from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
+from racebot.study.metrics import Objective, Tally, log_loss, misordered, observed_pairs
 from racebot.study.tuning import JudgedPart, dimensions, four_digits, parameters_at
 from racebot.text.format import counted
 
@@ -151,7 +151,7 @@ def fit(
         races=len(history),
         parameters=found,
         judged=JudgedPart.of(*((each.joint, each.order, each.odds) for each in (before, after))),
-        calibration=(reliability(before.chance).error, reliability(after.chance).error),
+        calibration=(metrics.reliability(before.chance).error, metrics.reliability(after.chance).error),
         kept=chosen is not None,
     )
 
@@ -170,7 +170,7 @@ class _Forward(NamedTuple):
 
 
 def _clearly_better(tried: Tally, best: Tally) -> bool:
-    return bool(best.mean() - tried.mean() > ERRORS_REQUIRED * standard_error(best, tried))
+    return bool(best.mean() - tried.mean() > metrics.ERRORS_REQUIRED * metrics.standard_error(best, tried))
 
 
 def _cuts(races: int) -> list[int]:
@@ -290,7 +290,7 @@ def _everything(history: History, key: str, parameters: Parameters, fixed: Colle
     comparisons = sum(race.outcome.size - 1 for race in history.races)
 
     def loss(model: RatingModel) -> FloatArray:
-        (lost,) = tallies(model, history, [Objective.LOG_LOSS])
+        (lost,) = metrics.tallies(model, history, [Objective.LOG_LOSS])
         return comparisons * lost.mean()
 
     found = _fitted(start, names, 0.3, loss)

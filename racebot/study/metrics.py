@@ -1,4 +1,4 @@
-"""Metrics of a model's predictions over a history.
+"""Metrics of a model's predictions over a history, and paired standard errors of their differences.
 
 Sources:
 
@@ -23,15 +23,16 @@ The sources leave some choices open. Here:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from racebot.races.outcome import BoolArray, IntArray, Outcome
-from racebot.ratings.model import FloatArray
-from racebot.study.history import History
+from racebot.ratings.model import FloatArray, RatingModel
+from racebot.study.history import History, replay
 
 BINS = 5
 """Bins of places in a race, each a fifth of the field (evaluation-metrics §V)."""
@@ -41,6 +42,9 @@ CHANCES = 10
 
 BLOCK = 100_000
 """Pairs of entrants to take at a time, to bound the memory."""
+
+ERRORS_REQUIRED = 2.0
+"""Standard errors by which one model must be better than another to be called better."""
 
 _CERTAIN = 1e-15
 """Smallest probability in the log loss, so that a certain but wrong forecast costs 34.5, not infinity."""
@@ -185,16 +189,6 @@ class Field:
         """Return the index of each pair's race: shape [pairs]."""
         return self.race[self.better]
 
-    def without_newcomers(self) -> tuple[Field, BoolArray, BoolArray]:
-        """Return the field without players in their first race, and masks of its entries and of its pairs."""
-        kept = self.earlier > 0
-        pairs = kept[self.better] & kept[self.worse]
-        position = np.cumsum(kept) - 1
-        race, better, worse = self.race[kept], position[self.better[pairs]], position[self.worse[pairs]]
-        place = ranks(self.place[kept], race)  # others move up
-        field = Field(self.races, race, self.player[kept], place, self.earlier[kept], better, worse)
-        return field, kept, pairs
-
     def bins(self) -> IntArray:
         """Return the fifth of the field in which each entry is placed, 0 for the best: shape [entries]."""
         size = self.sizes()[self.race]
@@ -331,3 +325,79 @@ def tightest(tightness: FloatArray) -> BoolArray:
     found = np.zeros(tightness.size, dtype=np.bool_)
     found[named] = True
     return found
+
+
+class Objective(StrEnum):
+    """A figure to minimize, as a mean over all pairs of all races."""
+
+    JOINT = "joint"
+    """Log loss plus misordered pairs, to balance calibrated odds and correct order."""
+    MISORDERED = "misordered"
+    """Share of pairs in which the lower-rated player was placed better."""
+    LOG_LOSS = "log-loss"
+    """Log loss of win probabilities over pairs, in nats."""
+
+
+class Tally(NamedTuple):
+    """An objective per race.
+
+    Attributes:
+        cost: shape [races], or [races, candidates]; sum over the race's cases, such as pairs.
+        cases: shape [races]; number of cases.
+    """
+
+    cost: FloatArray
+    cases: IntArray
+
+    @classmethod
+    def of(cls, cost: FloatArray, race: IntArray, races: int) -> Tally:
+        """Add up the costs of cases by race: shapes [cases]."""
+        total = np.bincount(race, cost, minlength=races).astype(np.float64)
+        return cls(total, np.bincount(race, minlength=races))
+
+    def later(self, first: int) -> Tally:
+        """Return the races from this index on."""
+        return Tally(self.cost[first:], self.cases[first:])
+
+    def mean(self) -> FloatArray:
+        """Return the mean over the cases of all races: shape [], or [candidates]."""
+        mean: FloatArray = self.cost.sum(axis=0) / self.cases.sum()
+        return mean
+
+
+def tallies(
+    model: RatingModel, history: History, objectives: Sequence[Objective], table: FloatArray | None = None
+) -> list[Tally]:
+    """Replay a history once, and return objectives of every race. See `replay` for `model` and `table`."""
+    costs: list[list[FloatArray]] = [[] for _ in objectives]
+    pairs = []
+    for step in replay(model, history, table):
+        before, (better, worse) = step.before, observed_pairs(step.race.outcome)
+        found: dict[Objective, FloatArray] = {}
+        if set(objectives) != {Objective.LOG_LOSS}:
+            rating = model.rating(before)
+            found[Objective.MISORDERED] = misordered(rating[..., better], rating[..., worse])
+        if set(objectives) != {Objective.MISORDERED}:
+            chance = model.win_probability(before[..., better, :], before[..., worse, :])
+            found[Objective.LOG_LOSS] = log_loss(chance)
+        for sums, objective in zip(costs, objectives, strict=True):
+            cost: Any = sum(found.values()) if objective is Objective.JOINT else found[objective]
+            sums.append(cost.sum(axis=-1))
+        pairs.append(better.size)
+    return [Tally(np.array(sums), np.array(pairs, dtype=np.intp)) for sums in costs]
+
+
+def standard_error(before: Tally, after: Tally) -> float:
+    """Return the standard error of the difference between two means over the same races.
+
+    Races are independent, but pairs within a race are not. This is the usual estimate for a ratio of sums
+    (W. G. Cochran, "Sampling Techniques", third edition, section 6.4).
+
+    It is NaN for fewer than two races.
+    """
+    races, cases = before.cases.size, before.cases.sum()
+    if races < 2 or not cases:
+        return float("nan")
+    difference = after.cost - before.cost
+    rest = difference - difference.sum() / cases * before.cases
+    return float(np.sqrt(races / (races - 1) * np.sum(rest**2)) / cases)

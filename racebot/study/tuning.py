@@ -20,7 +20,7 @@ from racebot.ratings.parameters import Parameters, as_json, declared
 from racebot.ratings.registry import create
 from racebot.study.cores import spread
 from racebot.study.history import History, newcomers
-from racebot.study.paired import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
+from racebot.study.metrics import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
 from racebot.text.parse import did_you_mean
 
 TOGETHER = 32

@@ -21,7 +21,7 @@ from racebot.ratings.registry import MODELS
 from racebot.standings.follow_settings import Proposal
 from racebot.standings.improve import Move
 from racebot.study.fit import Fit
-from racebot.study.paired import Tally
+from racebot.study.metrics import Tally
 from racebot.study.tuning import JudgedPart
 
 pytestmark = pytest.mark.usefixtures("restored_logging")

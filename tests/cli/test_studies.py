@@ -23,9 +23,8 @@ from racebot.ledger.store import Ledger
 from racebot.ratings.registry import MODELS, create
 from racebot.settings.sources import load
 from racebot.standings.improve import earlier_races, rated_history
-from racebot.study.evaluate import Entry, Margin, evaluate
+from racebot.study.evaluate import PRESETS, Entry, Margin, evaluate
 from racebot.study.history import History, at_start
-from racebot.study.presets import PRESETS
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
@@ -142,7 +141,7 @@ def test_every_study_draws_its_answer_and_opens_it_without_a_name(
     assert "name a picture" in str(refuse(*arguments, "--plot", "a.gif"))
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, ("evaluate", "FILE", "--scores")], ids=" ".join)
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_every_study_reads_standard_input_once(tmp_path: Path, command: tuple[str, ...]) -> None:
     path = tmp_path / "stdin.csv"
     lines = [f"r{n},id-{k},{100 + (k * n) % 7 + k}" for n in range(12) for k in range(4)]

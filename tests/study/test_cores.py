@@ -28,7 +28,7 @@ def evaluated(season: History) -> str:
     part, _ = season.split(0.3)
     report = evaluate(part, ENTRIES)
     figures = [
-        (each.views, each.known, each.complaints, [bins.tolist() for bins in each.reliability])
+        (each.views, each.complaints, [bins.tolist() for bins in each.reliability])
         for each in report.evaluations
     ]
     return repr((figures, report.comparisons))

@@ -16,7 +16,7 @@ from racebot.standings.counting import MOVE_NO_RATING
 from racebot.study import fit as fit_module
 from racebot.study.fit import ALTERNATIVES, ODDS_FROM, SPREADS, Fit, fit, fit_odds
 from racebot.study.history import History, final_states, replay
-from racebot.study.paired import Objective, tallies
+from racebot.study.metrics import Objective, tallies
 
 KEY = "thurstone-hurdle"
 USUAL = defaults(MODELS[KEY])

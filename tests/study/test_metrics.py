@@ -63,11 +63,10 @@ def predictions() -> Predictions:
     )
 
 
-def of(counted: str = "", field: Field = FIELD, said: Predictions | None = None) -> Figures:
+def of(counted: str = "") -> Figures:
     """Return figures over the entries with these letters, or over all."""
-    said = said or predictions()
-    mask = np.array([not counted or HISTORY.players[p][-1] in counted for p in field.player])
-    return figures(field, said, mask)
+    mask = np.array([not counted or HISTORY.players[p][-1] in counted for p in FIELD.player])
+    return figures(FIELD, predictions(), mask)
 
 
 def test_a_field_lists_all_entrants_and_pairs() -> None:
@@ -144,20 +143,6 @@ def test_an_empty_view_has_no_figures() -> None:
     found = of("x")
     assert (found.races, found.entries, found.pairs) == (0, 0, 0)
     assert all(math.isnan(value) for value in (found.misordered, found.kendall, found.mae, found.ndcg))
-
-
-def test_without_newcomers_places_close_up() -> None:
-    part, entries, pairs = FIELD.without_newcomers()
-    # All of the first race are new, and E in the second: A is first of two, B second, at equal ratings.
-    assert part.race.tolist() == [1, 1]
-    assert part.place.tolist() == [1, 2]
-    said = predictions()
-    found = of(field=part, said=Predictions.of(part, said.rating[entries], said.probability[pairs]))
-    assert (found.races, found.entries, found.pairs) == (1, 2, 1)
-    assert found.misordered == 0.5
-    assert found.mae == 0.5
-    assert found.log_loss == pytest.approx(math.log(2))
-    assert found.accuracy == 0
 
 
 def test_equal_values_share_their_mean_rank() -> None:

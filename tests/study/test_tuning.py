@@ -10,7 +10,7 @@ from racebot.errors import ModelError
 from racebot.ratings.models.trueskill import TrueSkill
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
-from racebot.study.paired import Objective, Tally, standard_error
+from racebot.study.metrics import Objective, Tally, standard_error
 from racebot.study.tuning import Effort, JudgedPart, Tuned, dimensions, tune
 
 PAIRS = [Objective.MISORDERED, Objective.LOG_LOSS, Objective.JOINT]
