@@ -167,7 +167,7 @@ def annul(
     undo: Annotated[bool, typer.Option("--undo", help="Restore an annulled result.")] = False,
     database: Database = None,
 ) -> None:
-    """Take a player's results out of an event. A closed event is rated again.
+    """Take a player's results out of an event, whose page shows the reason. A closed one is rated again.
 
     Example: racebot annul "Qualifier 1" "Ann#0007" --reason "no video"
     """

@@ -97,7 +97,7 @@ class EventSteps:
         """Read the results of a file for an event, and return them with notes about it. Changes nothing.
 
         `guests` are names of racers without an account, who get ids that can be merged into an account later.
-        `rooms` will be added, too. The site is asked about players whom neither they n
+        `rooms` will be added, too. The site is asked about players that neither they nor the ledger know.
         """
         known = [source.result for source in self.settler.ledger.events.sources(event.name)]
         racers = {

@@ -6,7 +6,7 @@ clock.
 
 from __future__ import annotations
 
-import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -21,8 +21,7 @@ from racebot.settings.texts import Texts
 from racebot.standings import orders
 from racebot.standings.events import EventSteps
 from racebot.text.format import Count
-
-log = logging.getLogger(__name__)
+from racebot.text.safe import plain
 
 QUIET = {"off": True, "on": False}
 """Orders for and against quiet. Moderators, the room's opener and its monitors may give them."""
@@ -105,6 +104,11 @@ class RoomOrders:
 
     def _decide(self, order: RoomOrder, race: Race) -> str:
         settler, counts = self.work.settler, COUNTS[order.word]
+        if event := settler.ledger.events.get(settler.rules.events.get(race.name, "")):
+            text = self.texts.event_closed if event.closed_at else self.texts.in_event
+            return text.format(event=plain(event.title), open=Count(False), shown=Count(event.shown))
+        if not settler.rules.configs_for(race):
+            return self.texts.not_counted
         unrecorded = settler.rules.needs_no_record(race)
         is_over = unrecorded and race.result is not None and race.result.final
         chosen = {"record": not unrecorded, "over": is_over, "waits": unrecorded and not is_over}
@@ -141,10 +145,8 @@ class RoomOrders:
         known = settler.ledger.players.get(account)
         player = known or Player(account, asker.user_name, "", asker.user_name)  # before the first race, too
         carry_out = orders.hide if hides else orders.unhide
-        try:
+        with suppress(OrderError):  # it is so already
             carry_out(settler, player, REASON, order.given_at, by_player=True)
-        except OrderError as error:
-            log.info("%s: %s", account, error)
         if False in people.hiding(player.id):  # the operator hid them, too
             return self.texts.hidden_by_operator
         return self._with_command(self.texts.hidden if hides else self.texts.unhidden)

@@ -337,6 +337,22 @@ def test_a_skipped_race_hears_once_that_it_does_not_count(
     assert withdrawals(talk) == [text] * is_told
 
 
+@pytest.mark.parametrize("order", ["skip", "count"])
+def test_an_order_about_a_race_that_others_decide_says_what_holds(talk: Talk, order: str) -> None:
+    def said(race: Race = FINISHED) -> str:
+        talk.now += 1
+        return talk.answer(f"!ratings {order}", race, moderator=True, posted_at=NOON.timestamp())
+
+    assert said(replace(FINISHED, custom_goal=True)) == Texts().not_counted
+    steps, event = week_one(talk)
+    steps.add_room(event, NAME, RESULT)
+    talk.follower.settler.refresh_rules()
+    assert said() == IN_EVENT
+    steps.close(event, early=True)
+    assert said() == Texts().event_closed.format(event="Week 1", open=Count(False))
+    assert not orders.is_skipped(talk.ledger, NAME)
+
+
 def test_a_room_that_the_operator_adds_after_its_announcement_is_told_what_that_means(talk: Talk) -> None:
     steps, event = week_one(talk)
     talk.follower.announce(RESULT)

@@ -348,5 +348,6 @@ def test_a_result_that_is_not_final_is_not_counted_by_an_order(room: Room) -> No
     question = existing(room.handler.parse(line("!ratings event Week 1", 1.0), race(shown)))
     event(room)
     room.handler.reply(question, race(shown), is_quiet=False)
+    room.follower.frame(race(shown))
     (source,) = room.ledger.events.sources(f"{CATEGORY}/event-week-1")
     assert source.result is None, "an event cannot be closed with racers still racing"
