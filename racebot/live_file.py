@@ -16,8 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from racebot.ledger.lock import replace_file
 from racebot.queries import FinishByRating, FinishChance, FinishTime, IsNew, Place
-from racebot.queries.edits import JUST_EDITED, ResultEdit
-from racebot.queries.race import RaceOnBoard
+from racebot.queries.race import JUST_EDITED, RaceOnBoard, ResultEdit
 from racebot.queries.scores import ComingScore
 from racebot.races.result import EntrantStatus
 

@@ -27,10 +27,9 @@ from racebot.live_file import (
     read_live,
     write_live,
 )
-from racebot.queries.edits import ResultEdit, named
 from racebot.queries.leaderboard import new_places, places_now
 from racebot.queries.odds import finishing_habits, forecasts
-from racebot.queries.race import race_on_board
+from racebot.queries.race import ResultEdit, named_edits, race_on_board
 from racebot.queries.scores import ComingScore, coming_scores
 from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
@@ -113,7 +112,7 @@ class LiveWriter:
         if before.result is None or now.result is None:
             return []
         names = {str(each.user_id): name for each, name in shown_names(now.result.entrants).items()}
-        return named(edits_between(facts_of(before.result), now.result), names, self.clock())
+        return named_edits(edits_between(facts_of(before.result), now.result), names, self.clock())
 
     async def run(self) -> None:
         """Write the file until cancelled. It stays, so that pages show the rooms during a restart."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from itertools import chain
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries import Beside, FinishTime, Listed, Place, ShownId
 from racebot.queries.history import PlayedRace, last_year, played_races
 from racebot.queries.leaderboard import PlacedPlayer, place_among
-from racebot.queries.race import reasons_of
+from racebot.queries.race import race_report
 from racebot.queries.races import entrants_of, finish_time
 from racebot.queries.standings import Listing
 from racebot.ratings import registry
@@ -174,7 +175,9 @@ def best_of_year(record: PlayerRecord, settled: int) -> tuple[PlayedRace, str] |
     best = max(races, key=lambda race: race.change, default=None)
     if best is None or best.change <= 0:
         return None
-    return best, "; ".join(reasons_of(record.ledger, record.board, best.race, record.standing.id))
+    parts = race_report(record.ledger, best.race).leaderboards
+    own = (each for part in parts if part.leaderboard == record.board.name for each in part.entrants)
+    return best, "; ".join(chain(*(each.reasons for each in own if each.id == record.standing.id)))
 
 
 def player_report(

@@ -1,16 +1,17 @@
-"""Races: the result, and each change of a rating with its reasons."""
+"""Races: the result, each change of a rating with its reasons, and what moderators edited; and events."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from racebot.errors import PayloadError
+from racebot.ledger.outbox import Edit, chat_messages
 from racebot.ledger.rows import Change, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries import (
@@ -39,6 +40,25 @@ from racebot.races.result import (
 )
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
+
+JUST_EDITED = timedelta(seconds=75)
+"""Age of an edit up to which the changes before it are shown. Pages are drawn again each minute."""
+WORDS = {"dq": "disqualified", "dnf": "did not finish", "done": "finished", "time": "has another time"}
+"""What an edit says about a racer, by its kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultEdit:
+    """An edit of one entrant's result."""
+
+    at: datetime
+    id: OptionalId
+    name: str
+    edit: Annotated[str, Field(description="`dq`, `dnf` or `done`, or `time` if only the time changed")]
+
+    @property
+    def words(self) -> str:
+        return WORDS[self.edit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,17 +180,6 @@ def race_report(ledger: Ledger, name: str) -> RaceReport:
     )
 
 
-def reasons_of(ledger: Ledger, board: Leaderboard, race: str, player: str) -> list[str]:
-    """Return the reasons for what a rated race changed for a player, without the names of hidden players."""
-    row, result = ledger.ratings.get(board, race), ledger.people.masked(ledger.races.find(race).result)
-    if row is None:
-        return []
-    model, teams = registry.create(board.model, board.parameters), TeamPolicy(board.teams)
-    explained, shown = explain_race(model, teams, result, row.changes), shown_names(result.entrants)
-    names: dict[str | None, str] = {each: shown[entrant] for each, (entrant, _) in explained.items()}
-    return [in_words(reason, names) for reason in explained[player][1].reasons()]
-
-
 def course_of(ledger: Ledger, board: Leaderboard, race: str) -> list[tuple[float, list[float]]] | None:
     """Return the expected places in a rated race, as `expected_course` does, in the order of its entrants.
 
@@ -186,6 +195,31 @@ def course_of(ledger: Ledger, board: Leaderboard, race: str) -> list[tuple[float
     if any(change.place is not None and time is None for change, time in zip(changes, times, strict=True)):
         return []
     return expected_course(board, changes, times)
+
+
+def named_edits(edits: Iterable[Edit], names: Mapping[str, str], at: datetime) -> list[ResultEdit]:
+    """Return the edits of the players in `names`, by their ids: hidden players are left out."""
+    return [
+        ResultEdit(at, each.player, names[each.player], each.edit)
+        for each in edits
+        if each.player in names and each.edit in WORDS
+    ]
+
+
+def changes_before(ledger: Ledger, race: str, now: datetime) -> Mapping[str, Mapping[str, int]]:
+    """Return the changes before an edit that chat has just been told, by leaderboard and player."""
+    told = [(row, body) for row, body in chat_messages(ledger.messages.of(race)) if body.changes]
+    is_new = len(told) > 1 and told[-1][1].correction and now - told[-1][0].created_at < JUST_EDITED
+    return told[-2][1].changes if is_new else {}
+
+
+def edits_of(ledger: Ledger, race: str, names: Mapping[str, str]) -> list[ResultEdit]:
+    """Return the edits of a race that chat was told, oldest first."""
+    return [
+        edit
+        for row, body in chat_messages(ledger.messages.of(race))
+        for edit in named_edits(body.edits, names, row.created_at)
+    ]
 
 
 def event_reports(ledger: Ledger, name: str | None = None) -> list[EventReport]:

@@ -9,8 +9,6 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import groupby
-from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -50,13 +48,11 @@ class PodiumPlace:
 class Recap:
     """The facts of a season, without hidden players. Equal players share one; a fact without a race is empty.
 
-    `led_since` is the race since which the champion had the most points; None if two share the first place,
-    or scores order the leaderboard. `span` are the first race and the last one that changed ratings.
+    `span` are the first race and the last one that changed ratings.
     """
 
     races: int
     podium: Sequence[PodiumPlace]
-    led_since: RaceRow | None
     span: tuple[RaceRow, RaceRow] | None
     upsets: Sequence[Record]
     improved: Sequence[Record]
@@ -134,17 +130,13 @@ def recap(ledger: Ledger, board: Leaderboard, listing: Listing, *, settled: int)
     """Return the facts of a season. Upsets and improvements count after a player's first `settled` races."""
     report = leaderboard_report(ledger, board, listing)
     fame = hall_of_fame(ledger, board, settled=settled)
-    places = podium(ledger, board, listing, report.players)
-    champions = [each.player.id for each in places if each.place == 1 and each.wins is not None]
     changes = _changes(ledger, board)
     points = {row.player: row.points for row in report.players.rows}
-    since = _led_since(changes, points, champions[0]) if len(champions) == 1 else None
     ends = [change.sequence for change in (*changes[:1], *changes[-1:])]
-    found = races_numbered(ledger, board.key, {*ends, since or 0})
+    found = races_numbered(ledger, board.key, ends)
     return Recap(
         races=report.races,
-        podium=places,
-        led_since=found.get(since or 0),
+        podium=podium(ledger, board, listing, report.players),
         span=(found[ends[0]], found[ends[1]]) if changes else None,
         upsets=fame.upsets[:1],
         improved=ranked(ledger, board, _gains(changes, points, settled)),
@@ -233,21 +225,6 @@ def podium(ledger: Ledger, board: Leaderboard, listing: Listing, listed: ListedP
         PodiumPlace(each.place, NamedPlayer(each.id, each.name), each.points, each.races, each.wins)
         for each in listed.chosen(rows)
     ]
-
-
-def _led_since(changes: Sequence[_Change], now: Mapping[str, int], leader: str) -> int | None:
-    """Return the number of the race since which a player had the most points of all listed ones."""
-    points, since = dict(now), None
-    for sequence, undone in groupby(reversed(changes), attrgetter("sequence")):
-        if points.get(leader) != max(points.values(), default=0):
-            break
-        since = sequence
-        for change in undone:
-            if not change.races_before:
-                points.pop(change.player, None)
-            elif change.player in points:
-                points[change.player] = change.before
-    return since
 
 
 def _gains(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from operator import itemgetter
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -130,62 +130,39 @@ def upsets(
 
 def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Record]:
     """Return the players with the highest ratings ever, after at least `settled` earlier races."""
-    hidden, best = ledger.people.hidden(), dict[str, tuple[int, int]]()
-    for player, points, sequence in ledger.connection.stream(
-        "SELECT player, points_after, sequence FROM changes INDEXED BY changes_by_points"
-        " WHERE leaderboard = ? AND races_before >= ? ORDER BY points_after DESC, sequence",
-        board.key,
-        settled,
-    ):
-        if player not in hidden:
-            best.setdefault(player, (points, sequence))
-        if len(best) == SHOWN:
-            break
-    found = [(points, sequence, (player,)) for player, (points, sequence) in best.items()]
-    return ranked(ledger, board, found)
+    sql = (
+        "SELECT points_after, sequence, player FROM changes INDEXED BY changes_by_points"
+        " WHERE leaderboard = ? AND races_before >= ? ORDER BY points_after DESC, sequence"
+    )
+    return _of_players(ledger, board, ledger.connection.stream(sql, board.key, settled))
 
 
 def streaks(ledger: Ledger, board: Leaderboard) -> list[Record]:
     """Return the longest runs of won races, one for each player."""
-    hidden = ledger.people.hidden()
-    runs: dict[str, tuple[int, int]] = {}
-    longest: dict[str, tuple[int, int, int]] = {}
-    for player, sequence, before in ledger.connection.rows(
-        "SELECT player, sequence, races_before FROM changes INDEXED BY changes_won"
-        " WHERE leaderboard = ? AND place = 1 ORDER BY sequence",
+    rows = ledger.connection.rows(
+        "SELECT count(*) AS length, max(sequence) AS last, player, max(races_before) + 1 = races FROM ("
+        "  SELECT leaderboard, player, sequence, races_before,"
+        "   races_before - row_number() OVER (PARTITION BY player ORDER BY sequence) AS run"
+        "  FROM changes INDEXED BY changes_won WHERE leaderboard = ? AND place = 1"
+        " ) JOIN standings USING (leaderboard, player)"
+        " GROUP BY player, run HAVING length > 1 ORDER BY length DESC, last",
         board.key,
-    ):
-        length, after = runs.get(player, (0, -1))
-        length = length + 1 if before == after else 1
-        runs[player] = length, before + 1
-        if length > 1 and (player not in longest or length > longest[player][0]):
-            longest[player] = length, sequence, before + 1
-    found = [
-        (length, sequence, (player,))
-        for player, (length, sequence, _) in longest.items()
-        if player not in hidden
-    ]
-    found = sorted(found, key=lambda each: (-each[0], each[1]))[:SHOWN]
-    records = []
-    for record in ranked(ledger, board, found):
-        standing = ledger.standings.get(board, record.player.id)
-        ongoing = standing is not None and standing.races == longest[record.player.id][2]
-        records.append(replace(record, ongoing=ongoing))
-    return records
+    )
+    ongoing = {(player, last) for _, last, player, is_ongoing in rows if is_ongoing}
+    records = _of_players(ledger, board, (tuple(row)[:3] for row in rows))
+    return [replace(each, ongoing=(each.player.id, each.race.sequence) in ongoing) for each in records]
 
 
 def most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) -> list[Record]:
     """Return the players with the most wins, or races, each with the player's last race."""
-    rows = ledger.connection.rows(
+    sql = (
         f"SELECT {column}, (SELECT max(sequence) FROM changes INDEXED BY changes_by_player"  # noqa: S608
         "  WHERE changes.leaderboard = ?1 AND changes.player = standings.player), player"
         " FROM standings CROSS JOIN shown_players AS players ON players.id = player"
-        f" WHERE leaderboard = ?1 AND {column} > 0 AND player NOT IN (SELECT player FROM hidden_players)"
-        f" ORDER BY {column} DESC, players.name COLLATE NOCASE, player LIMIT ?2",
-        board.key,
-        SHOWN,
+        f" WHERE leaderboard = ?1 AND {column} > 0"
+        f" ORDER BY {column} DESC, players.name COLLATE NOCASE, player"
     )
-    return ranked(ledger, board, [(number, last, (player,)) for number, last, player in rows])
+    return _of_players(ledger, board, ledger.connection.stream(sql, board.key))
 
 
 def personal_bests(ledger: Ledger, board: Leaderboard, result: RaceResult) -> list[str]:
@@ -259,6 +236,17 @@ def _finishers(
             if each.get("status") == EntrantStatus.DONE and (time := each.get("finish_time"))
         )
         yield sequence, finishers, any(each.get("team") for each in entrants)
+
+
+def _of_players(ledger: Ledger, board: Leaderboard, rows: Iterable[Sequence[Any]]) -> list[Record]:
+    """Return a record for each player who is not hidden, from rows of a number, a race and a player."""
+    hidden, best = ledger.people.hidden(), dict[str, tuple[int, int]]()
+    for number, sequence, player in rows:
+        if player not in hidden:
+            best.setdefault(player, (number, sequence))
+        if len(best) == SHOWN:
+            break
+    return ranked(ledger, board, [(*each, (player,)) for player, each in best.items()])
 
 
 def ranked(

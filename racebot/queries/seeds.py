@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from racebot.queries.standings import Listing
 from racebot.races.result import Profile
 from racebot.ratings import registry
 from racebot.ratings.models.hurdle import GaussianHurdleModel
-from racebot.text.format import counted, integer, percentage
+from racebot.text.format import counted, integer
 
 AROUND_NAMES = " \t\r\n\"'“”„«»<>@,;"
 """What organisers type around a name in a list."""
@@ -77,8 +76,7 @@ def seed_list(
     """
     places, scores = _places(ledger, board, listing)
     named = {} if entrants is None else _accounts(ledger, entrants)
-    most = limit and limit + 1  # the last note is about the next seed
-    worst = max(sorted(places.values())[:most], default=0)
+    worst = max(sorted(places.values())[:limit], default=0)
     chosen = {player for player, place in places.items() if place <= worst} if entrants is None else set()
     known = {each.player: each for each in ledger.standings.of(board, chosen.union(*named.values()))}
     missing, given = list[NotSeeded](), dict[str, str]()
@@ -98,10 +96,10 @@ def seed_list(
         rating = known[player].rating if player in known else float("-inf")
         return places.get(player, float("inf")), -rating, names[player].casefold(), player
 
-    ordered = sorted(names, key=order)[:most]
-    uncertainty, ahead = _from_model(board, [known.get(player) for player in ordered])
+    ordered = sorted(names, key=order)[:limit]
+    uncertainty = _uncertainty(board, known)
     seeds = []
-    for index, player in enumerate(ordered[:limit]):
+    for index, player in enumerate(ordered):
         standing, place = known.get(player), places.get(player)
         seed = Seed(
             index + 1,
@@ -110,7 +108,7 @@ def seed_list(
             names[player],
             profiles.get(player, Profile()).twitch,
             standing and standing.points,
-            uncertainty.get(index),
+            uncertainty.get(player),
             standing.races if standing else 0,
             scores.get(player),
             note="",
@@ -121,7 +119,7 @@ def seed_list(
         if place is not None and place == places.get(above):
             ratings = {known[each].rating if each in known else None for each in (player, above)}
             level = "in the order of names" if len(ratings) == 1 else "by rating"
-        note = "; ".join(_note(seed, len(places), standing, listing, level=level, ahead=ahead.get(index)))
+        note = "; ".join(_note(seed, len(places), standing, listing, level))
         seeds.append(replace(seed, note=note))
     return SeedList(board.name, seeds, missing)
 
@@ -143,26 +141,17 @@ def _accounts(ledger: Ledger, entrants: Iterable[str]) -> dict[str, set[str]]:
     }
 
 
-def _from_model(
-    board: Leaderboard, standings: Sequence[Standing | None]
-) -> tuple[dict[int, int], dict[int, float]]:
-    """Return players' uncertainty in points, and chance to be placed before the next, by index if known."""
-    rated = [index for index, standing in enumerate(standings) if standing is not None]
-    if not rated:
-        return {}, {}
+def _uncertainty(board: Leaderboard, known: Mapping[str, Standing]) -> dict[str, int]:
+    """Return the standard deviation of each player's skill in points, if the model has one."""
     model = registry.create(board.model, board.parameters)
-    states = np.array([standing.state for standing in standings if standing is not None])
-    uncertainty = {}
-    if isinstance(model, GaussianHurdleModel):
-        spread = np.sqrt(model.skill_variance(states)) * model.points_scale
-        uncertainty = dict(zip(rated, np.rint(spread).astype(int).tolist(), strict=True))
-    chances = zip(pairwise(rated), model.win_probability(states[:-1], states[1:]).tolist(), strict=True)
-    return uncertainty, {index: chance for (index, after), chance in chances if after == index + 1}
+    if not (known and isinstance(model, GaussianHurdleModel)):
+        return {}
+    states = np.array([standing.state for standing in known.values()])
+    spread = np.sqrt(model.skill_variance(states)) * model.points_scale
+    return dict(zip(known, np.rint(spread).astype(int).tolist(), strict=True))
 
 
-def _note(
-    seed: Seed, listed: int, standing: Standing | None, listing: Listing, *, level: str, ahead: float | None
-) -> Iterator[str]:
+def _note(seed: Seed, listed: int, standing: Standing | None, listing: Listing, level: str) -> Iterator[str]:
     """Yield the reasons for a seed."""
     if seed.place is not None:
         yield f"place {seed.place} of {listed}"
@@ -180,5 +169,3 @@ def _note(
     if seed.points is not None:
         spread = "" if seed.uncertainty is None else f" ± {seed.uncertainty}"
         yield f"{integer(seed.points)}{spread} points after {counted(seed.races, 'race')}"
-    if ahead is not None:
-        yield f"{percentage(ahead)}% to beat the next seed"

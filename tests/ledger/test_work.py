@@ -19,7 +19,7 @@ from racebot.ledger.outbox import (
     MetaEntry,
 )
 from racebot.ledger.store import Ledger
-from racebot.queries.edits import edits_of
+from racebot.queries.race import edits_of
 from racebot.standings.verify import verify
 
 LATER = NOON + timedelta(hours=1)

@@ -29,8 +29,7 @@ from racebot.errors import LedgerUnavailable
 from racebot.ledger.outbox import ChatBody, Edit, Message
 from racebot.ledger.store import Ledger
 from racebot.live_file import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
-from racebot.queries.edits import ResultEdit
-from racebot.queries.race import race_on_board
+from racebot.queries.race import ResultEdit, race_on_board
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.standings import orders
 from racebot.standings.counting import RatingRules

@@ -15,10 +15,17 @@ from markupsafe import Markup
 
 from racebot import addresses
 from racebot.live_file import LiveRoom
-from racebot.queries.edits import changes_before, edits_of
 from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.leaderboard import new_places
-from racebot.queries.race import RaceOnBoard, RaceReport, RatedEntrant, course_of, event_reports
+from racebot.queries.race import (
+    RaceOnBoard,
+    RaceReport,
+    RatedEntrant,
+    changes_before,
+    course_of,
+    edits_of,
+    event_reports,
+)
 from racebot.queries.races import RaceRow, races_numbered
 from racebot.queries.records import UPSET
 from racebot.queries.standings import listed_now
