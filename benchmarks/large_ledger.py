@@ -84,22 +84,11 @@ def race(
     for player in field:
         done = rng.random() < 0.85
         minutes = 90 - 8 * (skill[player] + rng.gauss(0, 1))
-        entrants.append(
-            Entrant(
-                user_id=player,
-                name=f"Racer {player.removeprefix('player-')}",
-                status=EntrantStatus.DONE if done else EntrantStatus.DNF,
-                finish_time=round(minutes * 60e6) if done else None,
-            )
-        )
-    return RaceResult(
-        name=f"{CATEGORY}/race-{number:06d}",
-        category=CATEGORY,
-        goal=GOAL,
-        ended_at=START + number * every,
-        entrants=tuple(entrants),
-        recorded=True,
-    )
+        finish_time = round(minutes * 60e6) if done else None
+        status = EntrantStatus.DONE if done else EntrantStatus.DNF
+        entrants.append(Entrant(player, f"Racer {player.removeprefix('player-')}", status, finish_time))
+    name, ended_at = f"{CATEGORY}/race-{number:06d}", START + number * every
+    return RaceResult(name, CATEGORY, GOAL, ended_at, tuple(entrants), recorded=True)
 
 
 def rate(database: Path, races: Iterable[RaceResult]) -> None:

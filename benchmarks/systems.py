@@ -398,29 +398,25 @@ def compared(path: Path, found: dict[str, Found | str]) -> dict[str, Any]:
     return {"races": len(history), "players": len(history.players), "systems": rows}
 
 
-def by_odds(found: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return the rows of a file by log loss. Those that are missing come last."""
-    return sorted(found["systems"].items(), key=lambda item: item[1].get("odds", [np.inf])[0])
+def ranked(found: dict[str, Any], figure: str) -> list[tuple[str, Any]]:
+    """Return the rows of a file by a figure. Those without it come last."""
+    return sorted(found["systems"].items(), key=lambda item: item[1].get(figure, [np.inf])[0])
 
 
 def table(found: dict[str, Any]) -> str:
     """Return a file's figures as a table in Markdown. Bold: the best, and all that are level with it."""
-    heads = ["System", "Tuned", "Misordered", "Log loss", "Off by", "Finish", "Winner"]
-    heads += ["DNF gains, winner loses", "Races/s"]
-    lines = [f"| {' | '.join(heads)} |", "|---|---|" + "---:|" * 7]
+    heads = "System | Tuned | Misordered | Log loss | Off by | Finish | Winner"
+    lines = [f"| {heads} | DNF gains, winner loses | Races/s |", "|---|---|" + "---:|" * 7]
 
     def cell(row: dict[str, Any], figure: str) -> str:
         if figure not in row:
             return "–"
         value, behind, error = row[figure]
         text = f"{value:.4f}".removeprefix("0")
-        return (
-            f"**{text}**"
-            if behind <= ERRORS_REQUIRED * error or not behind
-            else f"{text} ({1e4 * error:.0f})"
-        )
+        level = not behind or behind <= ERRORS_REQUIRED * error
+        return f"**{text}**" if level else f"{text} ({1e4 * error:.0f})"
 
-    for label, row in by_odds(found):
+    for label, row in ranked(found, "odds"):
         order, odds, finish, winner = (cell(row, figure) for figure in FIGURES)
         off, unfair, speed = "–", "–", row.get("missing")
         if speed is None:
@@ -431,22 +427,23 @@ def table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def picture(results: dict[str, Any]) -> str:
-    """Return a picture of the log losses behind the best, with two standard errors, by file and system."""
-    rows, parts = 16, []
+def picture(results: dict[str, Any], figure: str, rows: int = 15) -> str:
+    """Return a picture of how far systems are behind the best, with two standard errors, by file."""
+    parts, most = [], 0
     for column, (name, found) in enumerate(results.items()):
-        best = by_odds(found)[: rows - 1]
-        reach, left = max(row["odds"][1] + 2 * row["odds"][2] for _, row in best), 330 * column
+        best = [each for each in ranked(found, figure)[:rows] if figure in each[1]]
+        reach, left = max(row[figure][1] + 2 * row[figure][2] for _, row in best), 330 * column
         parts.append(f'<text x="{left + 8}" y="18" font-weight="bold">{name}</text>')
+        most = max(most, len(best))
         for number, (label, row) in enumerate(best, start=1):
-            y, (_, behind, error) = 18 + 20 * number, row["odds"]
+            y, (_, behind, error) = 18 + 20 * number, row[figure]
             x, span = left + 190 + 120 * behind / reach, 240 * error / reach
             color = "#0550ae" if label.partition(",")[0] in OURS else "#777"
             parts.append(f'<text x="{left + 8}" y="{y + 4}">{label.removesuffix(", tuned")}</text>')
             parts.append(f'<path d="M{x - span:.0f} {y}H{x + span:.0f}" stroke="{color}" stroke-width="2"/>')
             fill = color if row["tuned"] else "#fff"
             parts.append(f'<circle cx="{x:.0f}" cy="{y}" r="4" fill="{fill}" stroke="{color}"/>')
-    size = f'width="{330 * len(results)}" height="{20 * rows + 20}"'
+    size = f'width="{330 * len(results)}" height="{20 * most + 40}"'
     style = 'font-family="sans-serif" font-size="11" fill="#555"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {style}>{"".join(parts)}</svg>\n'
 
@@ -469,7 +466,8 @@ def main() -> None:
                 f"(?s)(?<={re.escape(marks[0])}).*?(?={re.escape(marks[1])})", table(found), text, count=1
             )
         given.page.write_text(text)
-        (given.page.parent / "images" / "benchmark.svg").write_text(picture(results))
+        for figure in FIGURES:
+            (given.page.parent / "images" / f"benchmark-{figure}.svg").write_text(picture(results, figure))
         return
     if not any(given.only in name for name in (*OURS, *SYSTEMS)):
         parser.error(f"--only {given.only}: it is in none of {', '.join((*OURS, *SYSTEMS))}")

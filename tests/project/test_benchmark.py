@@ -16,13 +16,14 @@ import public_data  # noqa: E402 - beside the package
 import systems  # noqa: E402
 
 
-def test_tables_and_picture_are_those_of_the_stored_results() -> None:
+def test_tables_and_pictures_are_those_of_the_stored_results() -> None:
     results = json.loads((ROOT / "docs" / "benchmark.json").read_text(encoding="utf-8"))
     page = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
     for name, found in results.items():
         assert f"<!-- {name} -->\n{systems.table(found)}\n<!-- end -->" in page
-    picture = (ROOT / "docs" / "images" / "benchmark.svg").read_text(encoding="utf-8")
-    assert picture == systems.picture(results)
+    for figure in systems.FIGURES:
+        picture = ROOT / "docs" / "images" / f"benchmark-{figure}.svg"
+        assert picture.read_text(encoding="utf-8") == systems.picture(results, figure)
     names = "thurstone-hurdle", "thurstone-filter", "trueskill (package)", "Glicko-2", "elo-mmr-py Elo-MMR"
     readme = (ROOT / "README.md").read_text(encoding="utf-8").partition("| As they come")[2].splitlines()[2:8]
     for name, line in zip((*names, "openskill PlackettLuce"), readme, strict=True):
