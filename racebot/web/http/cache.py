@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -27,34 +26,27 @@ Version = tuple[int, date]  # the ledger's version, and the day: a season become
 
 
 class Cache:
-    """A thread-safe LRU cache of documents, bounded by the bytes that they and their keys take."""
+    """A thread-safe cache of documents. It starts over when they and their keys take too many bytes."""
 
     def __init__(self, limit: int = CACHE_BYTES) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._documents: OrderedDict[Key, Document] = OrderedDict()
+        self._documents: dict[Key, Document] = {}
         self.size = 0
 
     def get(self, key: Key) -> Document | None:
-        with self._lock:
-            if key in self._documents:
-                self._documents.move_to_end(key)
-            return self._documents.get(key)
+        return self._documents.get(key)
 
     def put(self, key: Key, document: Document) -> None:
         """Cache a document, unless it is too large."""
-        if _size(key, document) > self._limit // LARGEST_SHARE:
+        size = ENTRY_BYTES + len(repr(key)) + len(document.body)
+        if size > self._limit // LARGEST_SHARE:
             return
         with self._lock:
-            if key not in self._documents:
-                self._documents[key] = document
-                self.size += _size(key, document)
-            while self.size > self._limit:
-                self.size -= _size(*self._documents.popitem(last=False))
-
-
-def _size(key: Key, document: Document) -> int:
-    return ENTRY_BYTES + len(repr(key)) + len(document.body)
+            if self.size + size > self._limit:
+                self._documents, self.size = {}, 0
+            if self._documents.setdefault(key, document) is document:
+                self.size += size
 
 
 class CachedPages:
@@ -73,6 +65,7 @@ class CachedPages:
         self._watch: Ledger | None = None
         self._inode = 0
         self._version: Version | None = None
+        self._local = threading.local()
         self._readers: list[_Reader] = []
         self._live = LiveReader(database)
         self.cache = Cache()
@@ -94,8 +87,7 @@ class CachedPages:
         known = cache.get(key)
         if known is not None:
             return known
-        with self._reader() as reader:
-            content = reader.document(match, query, self._clock())
+        content = self._reader().document(match, query, self._clock())
         if isinstance(content, Document):
             cache.put(key, content)
         return content
@@ -108,7 +100,7 @@ class CachedPages:
 
     def chunks(self, match: MatchedRoute) -> Iterator[bytes]:
         """Yield the chunks of a streamed document. Each call uses its own connection."""
-        with closing(_Reader(self._database, self._publication, self._live)) as reader:
+        with closing(self._new_reader()) as reader:
             content = reader.document(match, {}, self._clock())
             if isinstance(content, Streamed):
                 yield from content.chunks()
@@ -132,40 +124,37 @@ class CachedPages:
             if self._watch is None:
                 self._watch = Ledger.open_to_read(self._database)
                 self._inode, self._version = inode, None
-                for reader in self._readers:
-                    reader.close()
-                self._readers.clear()
             version = self._watch.data_version(), self._clock().date()
             if version != self._version:
                 self._version, self.cache = version, Cache()
             return self.cache
 
-    @contextmanager
-    def _reader(self) -> Iterator[_Reader]:
-        """Lend a reader that no other thread uses."""
-        with self._lock:
-            inode = self._inode
-            reader = self._readers.pop() if self._readers else None
-        reader = reader or _Reader(self._database, self._publication, self._live)
-        try:
-            yield reader
-        finally:
-            with self._lock:
-                if current := inode == self._inode:
-                    self._readers.append(reader)
-            if not current:  # the database file has been replaced
+    def _reader(self) -> _Reader:
+        """Return this thread's reader, a new one if the database has been replaced."""
+        reader: _Reader | None = getattr(self._local, "reader", None)
+        if reader is None or reader.inode != self._inode:
+            if reader is not None:
+                self._readers.remove(reader)
                 reader.close()
+            reader = self._local.reader = self._new_reader()
+            self._readers.append(reader)
+        return reader
+
+    def _new_reader(self) -> _Reader:
+        return _Reader(self._database, self._inode, self._publication, self._live)
 
 
 class _Reader:
     """A connection to the ledger, with the pages of what it last read."""
 
-    def __init__(self, database: Path, publication: Publication, live: LiveReader) -> None:
+    def __init__(self, database: Path, inode: int, publication: Publication, live: LiveReader) -> None:
+        self.inode = inode
         self._live = live
         self._publication = publication
         self._ledger = Ledger.open_to_publish(database)
         self._pages: Pages | None = None
         self._version: Version | None = None
+        self.close = self._ledger.close
 
     def document(self, match: MatchedRoute, query: Mapping[str, str], now: datetime) -> Content:
         with self._ledger.snapshot():
@@ -175,9 +164,6 @@ class _Reader:
                 view = LedgerView(self._ledger, self._publication, self._live, now=now)
                 self._pages, self._version = Pages(view, served=True), version
             return self._pages.content(match, query)
-
-    def close(self) -> None:
-        self._ledger.close()
 
 
 def cache_key(match: MatchedRoute, query: Mapping[str, str]) -> Key:

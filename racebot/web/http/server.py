@@ -15,6 +15,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import h11
 import orjson
 import uvicorn
 from starlette.applications import Starlette
@@ -45,13 +46,10 @@ CARDS = "cards/"
 CARD_MAX_AGE = 300  # seconds for which crawlers and proxies may keep a card, which takes long to draw
 SHUTDOWN_TIMEOUT = 5  # seconds to wait for open requests when the server stops
 
-_LOOK_UP = {
-    "leaderboard": "api/leaderboards lists the ids of all leaderboards",
-    "player": "api/players?name=TEXT finds the ids of players with a rating",
-    "race": "api/leaderboards/CATEGORY/BOARD/races lists all rated races, and api/live the open rooms",
-    "event": "api/events lists all events",
-    "category": "api/leaderboards lists the leaderboards of all categories",
-}
+_UNKNOWN = (
+    "Unknown address or id: api/ lists all addresses, api/leaderboards all leaderboards, api/events all events, "
+    "api/leaderboards/CATEGORY/BOARD/races all rated races, and api/players?name=TEXT finds players."
+)
 
 
 def policy(frame_ancestors: str) -> str:
@@ -110,7 +108,7 @@ def application(
             return _problem(request, 404, NOT_FOUND, _missing(path))
         found = await document(match, query)
         if found is None:
-            return _problem(request, 404, NOT_FOUND, _missing(path, match))
+            return _problem(request, 404, NOT_FOUND, _missing(path, match.route))
         if isinstance(found, Moved):
             target = addresses.link(path, found.path) + query_string
             return RedirectResponse(target, 308, headers=HEADERS | {"Cache-Control": "public, max-age=300"})
@@ -211,18 +209,11 @@ def _cache_control(match: MatchedRoute, query: Mapping[str, str]) -> str:
     return "public, max-age=0, must-revalidate"
 
 
-def _missing(path: str, match: MatchedRoute | None = None) -> str:
-    """Return a hint for the reader of an address without content: for the API, what is unknown."""
-    route = None if match is None else match.route
-    if not _is_api(path):
-        return NO_RACE if route is addresses.RACE else NO_PAGE
-    if route is None:
-        return "Unknown address: api/ lists all addresses."
-    fields = {"board": "leaderboard"}
-    unknown = [fields.get(each, each) for each in route.fields]
-    if route is addresses.HEAD_TO_HEAD_DATA:
-        unknown.append("player")
-    return f"Unknown {' or '.join(unknown)}: {', '.join(_LOOK_UP[name] for name in unknown)}."
+def _missing(path: str, route: addresses.Route | None = None) -> str:
+    """Return a hint for the reader of an address without content."""
+    if _is_api(path):
+        return _UNKNOWN
+    return NO_RACE if route is addresses.RACE else NO_PAGE
 
 
 def _is_api(path: str) -> bool:
@@ -262,14 +253,12 @@ def _problem(request: Request, status: int, text: str, detail: str) -> Response:
     return Response(body, status, media_type=media_type, headers=HEADERS | {"Cache-Control": "no-store"})
 
 
-HEADERS_TIMEOUT = 10.0  # seconds within which the headers of a request must arrive
+REQUEST_TIMEOUT = 10.0  # seconds within which a request must arrive
 WRITE_TIMEOUT = 30.0  # seconds that a client may stop reading a response
-
-_END_OF_HEADERS = re.compile(rb"\n\r?\n")
 
 
 class ImpatientProtocol(H11Protocol):
-    """uvicorn's HTTP protocol, with timeouts for reading headers and writing responses.
+    """uvicorn's HTTP protocol, with timeouts for reading requests and writing responses.
 
     uvicorn only limits the time between two requests (`timeout_keep_alive`). It waits forever for a first
     request, for incomplete headers, and for clients that stop reading a response.
@@ -278,23 +267,17 @@ class ImpatientProtocol(H11Protocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._deadlines: dict[str, asyncio.TimerHandle] = {}
-        self._last_bytes = b""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._abort = transport.abort
-        self._set_deadline("headers", HEADERS_TIMEOUT)
+        self._set_deadline("request", REQUEST_TIMEOUT)
 
     def data_received(self, data: bytes) -> None:
-        recent = self._last_bytes + data
-        ends = [match.end() for match in _END_OF_HEADERS.finditer(recent)]
-        if ends:
-            self._cancel("headers")
-            recent = recent[ends[-1] :]
-        if recent and "headers" not in self._deadlines:
-            self._set_deadline("headers", HEADERS_TIMEOUT)
-        self._last_bytes = recent[-2:]
         super().data_received(data)
+        if self.conn.their_state not in {h11.IDLE, h11.SEND_BODY}:
+            self._cancel("request")
+        elif "request" not in self._deadlines:
+            self._set_deadline("request", REQUEST_TIMEOUT)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -310,7 +293,7 @@ class ImpatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _set_deadline(self, waited_for: str, seconds: float) -> None:
-        self._deadlines[waited_for] = asyncio.get_running_loop().call_later(seconds, self._abort)
+        self._deadlines[waited_for] = asyncio.get_running_loop().call_later(seconds, self.transport.abort)
 
     def _cancel(self, waited_for: str) -> None:
         if timer := self._deadlines.pop(waited_for, None):
