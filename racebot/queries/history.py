@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
-from math import inf
 from typing import NamedTuple
 
 from racebot.ledger.rows import Leaderboard, damaged_race, moment_of
@@ -18,10 +16,6 @@ from racebot.queries.races import entrants_of, finish_time
 from racebot.races.result import EntrantStatus, result_label
 from racebot.standings.settle import RatedRace
 
-LAST_PLACE = 10
-"""Places after this one are counted together."""
-RACES_NAMED = 3
-"""Number of best races to show, and of worst races."""
 ROUND_RACES = (50, 100, 200, 300, 500, 1000, 2000)
 ROUND_WINS = (10, 50, 100)
 """Numbers of races and wins that are milestones."""
@@ -65,16 +59,11 @@ class Streak(NamedTuple):
 class PlayerFigures:
     """A player's statistics from all of their races.
 
-    `peak` is the first race after which the points were highest. `best` and `worst` leave out provisional
-    ratings if `only_settled`. `places` has the number of races of each place, `months` the races of each
-    month, newest first, and `fastest` one race a goal.
+    `peak` is the first race after which the points were highest. `months` has the races of each month,
+    newest first, and `fastest` one race a goal.
     """
 
     peak: PlayedRace
-    only_settled: bool
-    best: Sequence[PlayedRace]
-    worst: Sequence[PlayedRace]
-    places: Mapping[str, int]
     months: Sequence[tuple[date, list[PlayedRace]]]
     wins: Streak
     finishes: Streak
@@ -144,19 +133,13 @@ def last_results(
     return {player: [ShortResult(*each) for each in reversed(json.loads(found))] for player, found in rows}
 
 
-def figures(races: Sequence[PlayedRace], settled: int) -> PlayerFigures:
-    """Compute a player's statistics from races, oldest first. Ratings are provisional for `settled` races."""
-    certain = [race for race in races if race.races_before >= settled]
-    rises = sorted(certain or races, key=lambda race: race.change, reverse=True)
+def figures(races: Sequence[PlayedRace]) -> PlayerFigures:
+    """Compute a player's statistics from races, oldest first."""
     by_month = groupby(races, key=lambda race: race.ended_at.astimezone(UTC).date().replace(day=1))
     goals = sorted({race.goal for race in races})
     by_goal = (fastest(race for race in races if race.goal == goal) for goal in goals)
     return PlayerFigures(
         peak=max(races, key=lambda race: race.after),
-        only_settled=bool(certain),
-        best=[race for race in rises[:RACES_NAMED] if race.change > 0],
-        worst=[race for race in rises[: -RACES_NAMED - 1 : -1] if race.change < 0],
-        places=Counter(map(_place, sorted(races, key=lambda race: race.place or inf))),
         months=[(month, list(group)) for month, group in by_month][::-1],
         wins=run(race.place == 1 for race in races),
         finishes=run(race.place is not None for race in races),
@@ -191,9 +174,3 @@ def fastest(races: Iterable[PlayedRace]) -> PlayedRace | None:
     """Return the race with the best finish time, the first of several; None without any time."""
     timed = (race for race in races if race.finish_time is not None)
     return min(timed, key=lambda race: race.finish_time or 0.0, default=None)
-
-
-def _place(race: PlayedRace) -> str:
-    if race.place is None:
-        return "unfinished"
-    return str(race.place) if race.place <= LAST_PLACE else f"{LAST_PLACE + 1}+"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from itertools import chain
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -15,9 +14,8 @@ from pydantic import Field
 from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_of
 from racebot.ledger.store import Ledger
 from racebot.queries import Beside, FinishTime, Listed, Place, ShownId
-from racebot.queries.history import PlayedRace, last_year, played_races
+from racebot.queries.history import PlayedRace, played_races
 from racebot.queries.leaderboard import PlacedPlayer, place_among
-from racebot.queries.race import race_report
 from racebot.queries.races import entrants_of, finish_time
 from racebot.queries.standings import Listing
 from racebot.ratings import registry
@@ -167,17 +165,6 @@ def player_record(ledger: Ledger, board: Leaderboard, standing: PlayerStanding) 
     """Return a player's races on the leaderboard of a standing with it."""
     latest = ledger.standings.latest_race(board)
     return PlayerRecord(ledger, board, standing, played_races(ledger, board.key, standing.id)[::-1], latest)
-
-
-def best_of_year(record: PlayerRecord, settled: int) -> tuple[PlayedRace, str] | None:
-    """Return the race of the last year with the highest gain, and its reasons; None without a gain."""
-    races = [race for race in last_year(record.history)[1] if race.races_before >= settled]
-    best = max(races, key=lambda race: race.change, default=None)
-    if best is None or best.change <= 0:
-        return None
-    parts = race_report(record.ledger, best.race).leaderboards
-    own = (each for part in parts if part.leaderboard == record.board.name for each in part.entrants)
-    return best, "; ".join(chain(*(each.reasons for each in own if each.id == record.standing.id)))
 
 
 def player_report(

@@ -172,7 +172,7 @@ def _remove(folder: Path, path: str) -> bool:
 def export_tokens(view: LedgerView, failed: list[str]) -> dict[str, str]:
     """Return the token of every file of an export, by path. Adds to `failed` what cannot be read."""
     publication = view.publication
-    cards = {addresses.PLAYER_CARD, addresses.YEAR_CARD, addresses.RACE_CARD}
+    cards = {addresses.PLAYER_CARD, addresses.RACE_CARD}
     routes: dict[tuple[str, ...], list[Route]] = defaultdict(list)
     for route in CONTENT:
         if not route.served_only and (publication.export_cards or route not in cards):

@@ -174,7 +174,6 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.RACE_CARD: cards.race_card,
     addresses.RACER_CARD: cards.racer_card,
     addresses.PLAYER_CARD: cards.player_card,
-    addresses.YEAR_CARD: cards.year_card,
     addresses.PAIR_CARD: cards.pair_card,
     addresses.BOARD_CARD: cards.board_card,
     addresses.RECAP_CARD: cards.recap_card,

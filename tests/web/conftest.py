@@ -34,7 +34,6 @@ PLAYER_PATHS = (
     *("players/{}.html", "players/{}/orb/any-orb.html", "players/{}/orb/any-orb/feed.xml"),
     *("players/{}/orb/any-orb/races.html", "players/{}/orb/any-orb/opponents.html"),
     *("badges/{}.svg", "badges/{}/orb/any-orb.svg", "cards/players/{}/orb/any-orb.png"),
-    "cards/years/{}/orb/any-orb.png",
     *("compare/id-bo/{}.html", "compare/{}/id-bo.html", "cards/compare/id-bo/{}.png"),
     *("api/players/{}", "api/leaderboards/orb/any-orb/players/{}"),
 )

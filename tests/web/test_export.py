@@ -170,7 +170,6 @@ def test_after_a_race_only_files_that_depend_on_it_are_rendered(
                 *("players/{}.html", "players/{}/orb/any-orb.html", "players/{}/orb/any-orb/feed.xml"),
                 *("api/players/{}.json", f"{PLAYERS}/{{}}.json"),
                 *("badges/{}/orb/any-orb.svg", "cards/players/{}/orb/any-orb.png"),
-                "cards/years/{}/orb/any-orb.png",
             )
         ),
     }

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from builders import NOON, existing, result
 
-from racebot.queries.history import PlayedRace, PlayerFigures, figures as history_figures
+from racebot.queries.history import PlayedRace, figures
 from racebot.queries.leaderboard import LeaderboardReport, Movement
 from racebot.queries.player import OpponentRecord
-from racebot.queries.races import last_entries
 from racebot.queries.standings import Listing
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
@@ -78,10 +77,6 @@ def history(view: LedgerView, player: str) -> list[PlayedRace]:
     return list(view.history(view.boards[0], player))
 
 
-def figures(view: LedgerView, player: str) -> PlayerFigures:
-    return history_figures(history(view, player), view.publication.provisional_races)
-
-
 def opponents(view: LedgerView) -> Sequence[OpponentRecord]:
     return existing(view.player(view.boards[0], "id-ann")).opponents
 
@@ -103,43 +98,12 @@ def test_opponents_with_equally_many_races_begin_with_the_last_one_met(merge: Me
     assert [each.id for each in opponents(view)] == ["id-cy", "id-bo"]
 
 
-def test_places_and_unfinished_races_are_counted(merge: Merge) -> None:
-    field = ["b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"]
-    races = [
-        result("a", "ann b"),
-        result("b", "ann b", after=1),
-        result("c", "b c ann", after=2),
-        result("d", " ".join([*field, "ann"]), after=3),
-        result("e", "b", dnf="ann", after=4),
-    ]
-    found = figures(merge(races), "id-ann").places
-    assert list(found.items()) == [("1", 2), ("3", 1), ("11+", 1), ("unfinished", 1)]
-
-
-def test_best_and_worst_races_leave_out_provisional_ratings(merge: Merge) -> None:
-    races = [
-        result("big-win", "ann bo"),
-        result("loss", "bo ann", after=1),
-        result("win", "ann bo", after=2),
-        result("late-loss", "cy ann", after=3),
-    ]
-    view = merge(races, provisional_races=1)
-    found = figures(view, "id-ann")
-    assert [race.race for race in found.best] == ["orb/win"]
-    assert {race.race for race in found.worst} == {"orb/loss", "orb/late-loss"}
-    assert found.worst[0].change == min(race.change for race in history(view, "id-ann"))
-    assert found.only_settled
-    newcomer = figures(merge([], provisional_races=9), "id-ann")
-    assert {race.race for race in newcomer.best} == {"orb/big-win", "orb/win"}
-    assert not newcomer.only_settled
-
-
 def test_streaks_and_best_times_count_all_races(merge: Merge) -> None:
     season = ["won", "won", "won", "dnf", "lost", "won", "won", "won", "lost", "won", "won", "lost"]
     fields = {"won": ("ann bo", ""), "lost": ("bo ann", ""), "dnf": ("bo", "ann")}
     view = merge(result(f"r{n}", fields[how][0], dnf=fields[how][1], after=n) for n, how in enumerate(season))
     races = history(view, "id-ann")
-    found = history_figures([replace(race, goal="Any" if race.sequence > 4 else "All") for race in races], 0)
+    found = figures([replace(race, goal="Any" if race.sequence > 4 else "All") for race in races])
     assert (found.wins, found.finishes) == ((0, 3), (8, 8))
     assert [(best.goal, best.race, best.finish_time) for best in found.fastest] == [
         ("All", "orb/r0", 3600),
@@ -149,7 +113,7 @@ def test_streaks_and_best_times_count_all_races(merge: Merge) -> None:
 
 def test_months_have_their_races_newest_first(merge: Merge) -> None:
     races = [result("a", "ann bo"), result("b", "ann bo", after=24), result("c", "bo ann", after=24 * 40)]
-    months = figures(merge(races), "id-ann").months
+    months = figures(history(merge(races), "id-ann")).months
     assert [(first_day, [race.race for race in raced]) for first_day, raced in months] == [
         (date(2026, 4, 1), ["orb/c"]),
         (date(2026, 3, 1), ["orb/a", "orb/b"]),
@@ -213,23 +177,6 @@ def test_unfinished_entries_that_gained_are_counted(merge: Merge) -> None:
         "SELECT count(*) FROM changes WHERE place IS NULL AND points_after > points_before"
     ).fetchone()[0]
     assert of(view).gained_unfinished == gained
-
-
-def test_chances_of_finishing_are_compared_with_results(merge: Merge) -> None:
-    config = LeaderboardConfig("thurstone-hurdle")
-    races = [result(f"r{n}", "ann bo", dnf="cy" if n % 2 else "", after=n) for n in range(60)]
-    view = merge(races, config)
-    found = of(view)
-    model = create("thurstone-hurdle")
-    entries = last_entries(view.ledger, view.boards[0].key, 1000)
-    assert entries is not None
-    expected = float(np.mean(model.finish_probability(entries.state)))  # type: ignore[attr-defined]
-    cases = sum(row.cases for row in found.finishing)
-    assert cases == found.entries == 150
-    mean = sum(row.cases * row.predicted for row in found.finishing) / cases
-    assert mean == pytest.approx(expected)
-    happened = sum(row.cases * row.happened for row in found.finishing) / cases
-    assert happened == pytest.approx(120 / 150)
 
 
 def test_of_many_pairs_a_part_of_every_race_is_taken(merge: Merge, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -231,7 +231,7 @@ def test_shared_address_is_that_of_the_page_as_it_is_shown(merge: Merge) -> None
     assert meta(view, PLAYER.removesuffix(".html"))["og:url"] == f"{URL}/{PLAYER}"
 
 
-def test_a_racer_and_a_year_have_addresses_with_their_own_cards(merge: Merge) -> None:
+def test_a_racer_of_a_race_has_an_address_with_a_card(merge: Merge) -> None:
     view = merge(url=URL)
     shared = meta(view, RACE, p="id-ann")
     assert shared["og:image"] == f"{URL}/cards/racers/id-ann/orb/c.png"
@@ -239,7 +239,6 @@ def test_a_racer_and_a_year_have_addresses_with_their_own_cards(merge: Merge) ->
     assert shared["og:title"] == "Ann: 1st in c, +90"
     for other in ("nobody", ""):
         assert meta(view, RACE, p=other)["og:image"] == f"{URL}/cards/races/orb/c.png"
-    assert meta(view, PLAYER, card="year")["og:image"] == f"{URL}/cards/years/id-ann/orb/any-orb.png"
 
 
 def test_right_to_left_names_do_not_reorder_the_numbers_of_a_title(merge: Merge) -> None:

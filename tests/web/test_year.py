@@ -1,15 +1,11 @@
-"""A player's year: days with races, milestones, and the best result with its reasons."""
-
-import re
+"""A player's year: days with races, and milestones."""
 
 from builders import result
 
 from racebot.queries.history import milestones
 from racebot.web.html import charts
 
-from .conftest import Merge, page_at
-
-PAGE = "players/id-ann/orb/any-orb.html"
+from .conftest import Merge
 
 
 def test_days_of_the_last_year_are_squares_in_their_weeks(merge: Merge) -> None:
@@ -30,10 +26,3 @@ def test_milestones_name_the_race_that_reached_them(merge: Merge) -> None:
     found = {words: race.race for words, race in milestones(view.history(view.boards[0], "id-ann"))}
     reached = {"First race": "orb/lost", "First win": "orb/n0", "50th race": "orb/n48", "10th win": "orb/n9"}
     assert reached.items() <= found.items() and "100th race" not in found
-
-
-def test_best_result_of_the_year_has_its_reasons_on_a_server(merge: Merge) -> None:
-    view = merge(provisional_races=1)
-    shown = re.sub("<[^>]+>", "", page_at(view, PAGE))
-    assert re.search(r"Best result: c, 1 of 2, \S*90", shown)
-    assert "Milestones" in page_at(view, PAGE, served=False)

@@ -161,11 +161,11 @@ class Year:
     WIDTH, HEIGHT = WEEKS_OF_YEAR * 12, 20 + 7 * 12
 
     def __init__(self, races: Sequence[PlayedRace]) -> None:
-        first, self.races = last_year(races)
+        first, raced = last_year(races)
         last, shown = races[-1].ended_at, dict[date, list[PlayedRace]]()
-        for race in self.races:
+        for race in raced:
             shown.setdefault(race.ended_at.astimezone(UTC).date(), []).append(race)
-        count, days_with = counted(len(self.races), "race"), counted(len(shown), "day")
+        count, days_with = counted(len(raced), "race"), counted(len(shown), "day")
         self.label = f"{count} on {days_with} in the year to {day(last)}"
         self.days = []
         for at, each in shown.items():

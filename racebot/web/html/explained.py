@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from racebot.queries.races import Entries, last_entries
 from racebot.queries.standings import listed_now
-from racebot.races.outcome import BoolArray
 from racebot.ratings import registry
-from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
+from racebot.ratings.model import FloatArray, RatingModel
 from racebot.settings.commands import Command
 from racebot.web.html import templating
 from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
@@ -38,7 +37,7 @@ class ChangeSizes(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """Predicted and actual shares of a group: pairs by lead, or entries by their median `points`."""
+    """Predicted and actual shares of the pairs with a lead of `points` to `high`."""
 
     points: int
     high: int | None
@@ -96,7 +95,6 @@ def race_figures(view: LedgerView, board: Board, model: RatingModel) -> dict[str
         "entries": change.size,
         "changes": list(_change_sizes(entries.races_before + 1, np.abs(change))),
         "finished": float(1.0 - out.mean()),
-        "finishing": _finishing(entries, out, model),
         "unfinished": int(out.sum()),
         "gained_unfinished": int((change[out] > 0).sum()),
         "winners": int(won.sum()),
@@ -113,28 +111,6 @@ def _change_sizes(number: NDArray[np.int64], size: NDArray[np.int64]) -> Iterato
         if chosen.sum() >= LEAST:
             median, large = np.percentile(size[chosen], [50, 90])
             yield ChangeSizes(first, last, int(chosen.sum()), round(float(median)), round(float(large)))
-
-
-def _finishing(entries: Entries, out: BoolArray, model: RatingModel) -> list[Calibration]:
-    """Return predicted and actual finishes for each quartile of finish probability, lowest first."""
-    if not isinstance(model, PredictsFinish):
-        return []
-    chance = model.finish_probability(entries.state)
-    quarter = np.searchsorted(np.percentile(chance, [25, 50, 75]), chance, side="right")
-    quarters = (quarter == each for each in np.unique(quarter))
-    groups = [(int(np.median(entries.before[each])), None, each) for each in quarters]
-    return _calibrated(groups, chance, ~out)
-
-
-def _calibrated(
-    groups: Iterable[tuple[int, int | None, BoolArray]], chance: FloatArray, happened: FloatArray | BoolArray
-) -> list[Calibration]:
-    """Compare the groups with enough cases, each given by its points and the cases in it."""
-    return [
-        Calibration(points, high, int(each.sum()), float(chance[each].mean()), float(happened[each].mean()))
-        for points, high, each in groups
-        if each.sum() >= LEAST
-    ]
 
 
 def _pairs(entries: Entries, model: RatingModel, provisional: int) -> tuple[FloatArray, list[Calibration]]:
@@ -154,7 +130,11 @@ def _pairs(entries: Entries, model: RatingModel, provisional: int) -> tuple[Floa
     chance = model.win_probability(state[first], state[second])
     chance = np.where(lead == 0, 0.5, np.where(lead > 0, chance, 1.0 - chance))
     settled = np.minimum(races_before[first], races_before[second]) >= provisional
-    groups = [
-        (low, high, settled & (abs(lead) >= low) & (abs(lead) < (high or np.inf))) for low, high in GAPS
-    ]
-    return right, _calibrated(groups, chance, right)
+    gaps = []
+    for low, high in GAPS:
+        group = settled & (abs(lead) >= low) & (abs(lead) < (high or np.inf))
+        if (cases := int(group.sum())) >= LEAST:
+            gaps.append(
+                Calibration(low, high, cases, float(chance[group].mean()), float(right[group].mean()))
+            )
+    return right, gaps

@@ -11,7 +11,7 @@ from racebot import addresses
 from racebot.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.queries.history import PlayedRace, figures, milestones
 from racebot.queries.leaderboard import ListedPlayer
-from racebot.queries.player import OpponentRecord, PlayerRecord, best_of_year, meetings
+from racebot.queries.player import OpponentRecord, PlayerRecord, meetings
 from racebot.queries.races import races_numbered
 from racebot.queries.records import upsets
 from racebot.scoring.table import LeagueStanding
@@ -43,7 +43,7 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
     if record is None:
         return None
     settled = view.publication.provisional_races
-    history, standing, total = record.history, record.standing, figures(record.history, settled)
+    history, standing, total = record.history, record.standing, figures(record.history)
     before, numbers = min(settled, len(history) - 1), [race.sequence for race in history[-LAST_RACES:]]
     best_wins = upsets(view.ledger, board.stored, player=player, settled=before, limit=1)
     first, last = (day(history[i].ended_at) for i in (0, -1))
@@ -53,13 +53,10 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         request,
         "player.html",
         board,
-        share_year=request.query.get("card") == "year",
         **_person(request, board, record),
         figures=total,
         year=charts.Year(history),
         milestones=milestones(history),
-        # An export does not follow changes of other races.
-        best_result=best_of_year(record, settled) if request.served else None,
         best_win=best_wins[0] if best_wins else None,
         racer=view.racer(board, player),
         neighbors=_neighbors(request, board, record),

@@ -14,8 +14,6 @@ from racebot.web.site.formats import latin, shown_name
 from racebot.web.site.ledger_view import Board, Content, Document, PageRequest
 
 MOST_FOUND = 20
-LEAST_LIKENESS = 75
-"""Least likeness of a leaderboard's name, or of its beginning, 0 to 100 as rapidfuzz measures it."""
 
 
 def search(request: PageRequest) -> Content:
@@ -91,16 +89,6 @@ def _face(request: PageRequest, player: NamedPlayer) -> str:
 
 
 def _boards(request: PageRequest, text: str) -> list[Board]:
-    wanted = fold_name(text)
-    if not wanted:
+    if not (wanted := fold_name(text)):
         return []
-    from rapidfuzz import fuzz  # noqa: PLC0415 - slow to import, and only searches need it
-
-    def likeness(board: Board) -> float:
-        name = fold_name(board.name)
-        return max(fuzz.ratio(wanted, name), fuzz.ratio(wanted, name[: len(wanted)]))
-
-    boards = request.view.boards
-    near = (board for board in boards if likeness(board) >= LEAST_LIKENESS)
-    found = [board for board in boards if wanted in fold_name(board.name)]
-    return found or sorted(near, key=likeness, reverse=True)[:10]
+    return [board for board in request.view.boards if wanted in fold_name(board.name)]

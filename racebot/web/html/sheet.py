@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from statistics import median
 from urllib.parse import urlencode
 
-from racebot.queries.history import PlayedRace, ShortResult, fastest, last_results, run
+from racebot.queries.history import PlayedRace, ShortResult, fastest, last_results
 from racebot.queries.odds import PlayerOdds, odds
 from racebot.queries.player import PlayerStanding
-from racebot.text.format import signed, timer
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
-from racebot.web.site.formats import day
 from racebot.web.site.ledger_view import Board, Content, PageRequest
 
 MOST = 8
@@ -38,7 +36,6 @@ class SheetRow:
     odds: PlayerOdds
     best: PlayedRace | None
     form: Sequence[ShortResult]
-    fact: str
     versus: Mapping[str, Versus]
 
 
@@ -101,7 +98,7 @@ def _rows(request: PageRequest, board: Board, standings: Sequence[PlayerStanding
     for standing, chance in zip(standings, forecast, strict=True):
         own = histories[standing.id]
         versus = {each: _versus(races[standing.id], races[each]) for each in ids if each != standing.id}
-        rows.append(SheetRow(standing, chance, fastest(own), form.get(standing.id, ()), _fact(own), versus))
+        rows.append(SheetRow(standing, chance, fastest(own), form.get(standing.id, ()), versus))
     return sorted(rows, key=lambda row: -row.odds.forecast.win_chance)
 
 
@@ -118,20 +115,3 @@ def _versus(mine: Mapping[int, PlayedRace], theirs: Mapping[int, PlayedRace]) ->
         behind=sum((one.place or last) > (other.place or last) for one, other in met),
         margin=median(margins) if margins else None,
     )
-
-
-def _fact(history: Sequence[PlayedRace]) -> str:
-    """Return one line about a player: a streak, a new highest rating, a strong month, or the highest ever."""
-    won = run(race.place == 1 for race in history).now
-    finished = run(race.place is not None for race in history).now
-    peak, best = max(history, key=lambda race: race.after), fastest(history)
-    recent = f"{signed(sum(race.change for race in history[-FORM:]))} in the last {len(history[-FORM:])}"
-    if won > 1:
-        return f"won the last {won} races"
-    if peak is history[-1] and len(history) > 1:
-        return f"never rated higher than now, {recent}"
-    if finished >= 2 * FORM:
-        return f"finished the last {finished} races"
-    if best is not None and best.finish_time is not None and history[-1].finish_time == best.finish_time:
-        return f"set a best time of {timer(best.finish_time)} in the last race"
-    return f"highest {peak.after} on {day(peak.ended_at)}, {recent}"

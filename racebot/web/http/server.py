@@ -47,8 +47,8 @@ CARD_MAX_AGE = 300  # seconds for which crawlers and proxies may keep a card, wh
 SHUTDOWN_TIMEOUT = 5  # seconds to wait for open requests when the server stops
 
 _UNKNOWN = (
-    "Unknown address or id: api/ lists all addresses, api/leaderboards all leaderboards, api/events all events, "
-    "api/leaderboards/CATEGORY/BOARD/races all rated races, and api/players?name=TEXT finds players."
+    "Unknown address or id: api/ lists all addresses, api/leaderboards the ids of leaderboards, api/events "
+    "events, api/leaderboards/CATEGORY/BOARD/races rated races, and api/players?name=TEXT finds players."
 )
 
 

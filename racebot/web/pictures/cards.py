@@ -12,7 +12,6 @@ from unicodedata import normalize
 from PIL import Image, ImageDraw
 
 from racebot.live_file import LiveRoom
-from racebot.queries.player import best_of_year
 from racebot.queries.race import RatedEntrant
 from racebot.text.format import counted, integer, signed, timer
 from racebot.text.safe import printable
@@ -20,16 +19,7 @@ from racebot.web.html import charts
 from racebot.web.html.fragments import Linkable
 from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
-from racebot.web.site.formats import (
-    day,
-    host,
-    ordinal,
-    percent,
-    shown_name,
-    slug,
-    standing as standing_of,
-    total,
-)
+from racebot.web.site.formats import day, host, ordinal, percent, shown_name, total
 from racebot.web.site.ledger_view import PNG, SVG, Board, Content, Document, PageRequest
 
 WIDTH, HEIGHT = 1200, 630
@@ -105,32 +95,6 @@ def racer_card(request: PageRequest, player: str, race: str) -> Content:
         canvas.text(MARGIN, 500, name("; ".join(entrant.reasons)), _SMALL, limit=RIGHT - MARGIN)
     else:
         canvas.text(MARGIN, 428, "not rated", _ROW, SOFT)
-    return _card(request, canvas)
-
-
-def year_card(request: PageRequest, board: Board, player: str) -> Content:
-    """Draw a player's last year on a leaderboard: days by week, figures, and the best result in words."""
-    record = request.view.player(board, player)
-    if record is None:
-        return None
-    year = charts.Year(record.history)
-    canvas = _card_of(request, player_name(request, record.standing), year.label, player)
-    side = (RIGHT - MARGIN) / year.WEEKS
-    levels = {(left // year.SIZE, (top - year.TOP) // year.SIZE): level for left, top, level, _ in year.days}
-    for week, weekday in product(range(year.WEEKS), range(7)):
-        color = (LINE, "#7d93d8", ACCENT, "#b3590e")[levels.get((week, weekday), 0)]
-        canvas.square(MARGIN + week * side, 214 + weekday * side, side - 3, color)
-    figures: dict[str, int | str] = {
-        "races": len(year.races),
-        "won": sum(race.place == 1 for race in year.races),
-        "finished": sum(race.place is not None for race in year.races),
-        "points": signed(sum(race.change for race in year.races)),
-    }
-    canvas.figures(430, figures)
-    if best := best_of_year(record, request.view.publication.provisional_races):
-        race, why = best
-        words = f"Best: {slug(race.race)}, {standing_of(race)}, {signed(race.change)}"
-        canvas.text(MARGIN, 530, name(f"{words}: {why}" if why else words), _SMALL, limit=RIGHT - MARGIN)
     return _card(request, canvas)
 
 
@@ -304,7 +268,8 @@ class Canvas:
         self._draw = ImageDraw.Draw(self._image)
         for row, column in product(range(2), range(WIDTH // _STRIP)):
             if row == column % 2:
-                self.square(column * _STRIP, row * _STRIP, _STRIP, INK)
+                left, top = column * _STRIP, row * _STRIP
+                self._draw.rectangle((left, top, left + _STRIP - 1, top + _STRIP - 1), INK)
 
     def text(
         self,
@@ -350,15 +315,12 @@ class Canvas:
         ImageDraw.Draw(mask).rounded_rectangle((0, 0, *edge), radius * _SMOOTH, 255)
         self._paste(mask, box, fill)
 
-    def square(self, x: float, y: float, side: float, color: str) -> None:
-        self._draw.rectangle((round(x), round(y), round(x + side) - 1, round(y + side) - 1), color)
-
-    def figures(self, y: int, figures: Mapping[str, int | str]) -> None:
+    def figures(self, y: int, figures: Mapping[str, int]) -> None:
         """Write numbers side by side, each above its name."""
         x = float(MARGIN)
         for label, value in figures.items():
             left = x
-            x = self.text(x, y, value if isinstance(value, str) else integer(value), Style(46, 700))
+            x = self.text(x, y, integer(value), Style(46, 700))
             x = max(x, self.text(left, y + 42, label, Style(26, 500), SOFT)) + 44
 
     def disc(self, x: float, y: float, radius: int, color: str) -> None:
