@@ -1,34 +1,27 @@
-"""Races in JSON and XML: of the site, of archives, of well-known programs, or records in any nesting."""
+"""Races in JSON: of the site, of well-known programs and archives, or records in any nesting."""
 
 from __future__ import annotations
 
 import csv
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import reduce
 from itertools import chain, islice
-from typing import Annotated, Any
-from xml.etree import ElementTree
-
-from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
+from typing import Any
 
 from racebot.errors import PayloadError
 from racebot.files.known import KNOWN
-from racebot.files.rows import LARGEST_DOCUMENT, MOST_LINES
-from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
+from racebot.files.rows import MOST_LINES
+from racebot.races.result import RaceResult
 from racebot.racetime.payload import parse_race
 from racebot.text.csv_rows import without_apostrophe
 from racebot.text.format import counted
-from racebot.text.parse import parse_duration, parse_time, read_json
+from racebot.text.parse import parse_duration, read_json
 
 MOST_VALUES = 1_000_000
 """Most commas and opening brackets in a JSON document."""
-MOST_ELEMENTS = 200_000
-"""Most elements and attributes of an XML document."""
 EXPORTED = {"race": "race.name", "goal": "race.goal.name", "custom_goal": "race.goal.custom"}
 _OF_RACE = ("ended_at", "started_at", "recorded", "recordable", "leaderboard", "info", "opened_by_bot")
 EXPORTED |= {column: f"race.{column}" for column in _OF_RACE} | {"opened_by": "race.opened_by.name"}
@@ -37,34 +30,11 @@ EXPORTED |= {"status": "status.value", "finish_time": "finish_time", "place": "p
 EXPORTED |= {"team_name": "team.name", "penalty": "penalty", "penalty_reason": "penalty_reason"}
 """The columns of the table that racebot exports, and where its JSON says the same."""
 Record = Mapping[str, Any]
-UNFINISHED_PLACE = 9999
-Text = Annotated[str, Field(min_length=1)]
-
-
-class _ArchivedEntrant(BaseModel, strict=True):
-    """An entrant without a name. A deleted account has no `user_id`."""
-
-    user_id: Text | None
-    place: int = Field(ge=1)
-
-    def entrant(self) -> Entrant:
-        finished = self.place != UNFINISHED_PLACE
-        status, place = (EntrantStatus.DONE, self.place) if finished else (EntrantStatus.DNF, None)
-        return Entrant(self.user_id, self.user_id or NO_NAME, status, place=place)
-
-
-class _ArchivedRace(BaseModel, strict=True):
-    """A race of an archive, which has places but no times."""
-
-    slug: Text
-    ended_at: Annotated[datetime, BeforeValidator(parse_time)]
-    recorded: bool
-    entrants: list[_ArchivedEntrant] = Field(max_length=MOST_ENTRANTS)
 
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    """Where the results of a program or site are in its JSON or XML; `known.toml` explains it."""
+    """Where the results of a program or site are in its JSON; `known.toml` explains it."""
 
     path: str
     columns: Mapping[str, str]
@@ -97,28 +67,20 @@ class _Program:
 
 RACE_SESSIONS = {"race", "r", "feature", "sprint", "heat race"}
 """Words for a session that is a race, rather than practice or qualifying."""
-NO_FINISH = {None, 0, 2**31 - 1, "None"}
-XML_DRIVERS = "rFactorXML"
+NO_FINISH = {None, 0, 9999, 2**31 - 1}
 PROGRAMS = {name: _Program(**form) for name, form in KNOWN["programs"].items()}
 
 
-def read_document(
-    text: str, category: str, goal: str, left_out: Counter[str]
-) -> list[RaceResult] | tuple[str, list[Record]]:
-    """Read JSON or lines of JSON: races of an archive or of the site, or a program's name and its records.
+def read_document(text: str, left_out: Counter[str]) -> list[RaceResult] | tuple[str, list[Record]]:
+    """Read JSON or lines of JSON: races of the site, or a program's name and its records.
 
     Args:
-        category: slug of an archive's races.
-        goal: goal of an archive's races.
         left_out: counts the site's races without a result, by reason.
 
     Raises:
         PayloadError: a race cannot be read; the message names its position and the field.
     """
     document = _document(text)
-    first = document[0] if isinstance(document, list) and document else None
-    if isinstance(first, Mapping) and {"slug", "entrants"} <= first.keys() and "status" not in first:
-        return list(_archived(document, category, goal))
     races = list(_site_races(document))
     if races and all(isinstance(each, Mapping) and isinstance(each.get("status"), dict) for each in races):
         return list(_results(races, left_out))
@@ -159,48 +121,6 @@ def documents_of(rows: Iterable[Record]) -> list[dict[str, Any]]:
     return list(races.values())
 
 
-class _BoundedTree(ElementTree.TreeBuilder):
-    """Bounds what becomes of a document, since its entities may stand for far more than it holds."""
-
-    elements, characters = MOST_ELEMENTS, LARGEST_DOCUMENT
-
-    def start(self, tag: str, attrs: dict[str, str]) -> ElementTree.Element:
-        self._take(elements=1 + len(attrs))
-        return super().start(tag, attrs)
-
-    def data(self, data: str) -> None:
-        self._take(characters=len(data))
-        super().data(data)
-
-    def _take(self, *, elements: int = 0, characters: int = 0) -> None:
-        self.elements, self.characters = self.elements - elements, self.characters - characters
-        if min(self.elements, self.characters) < 0:
-            raise PayloadError(f"more than {MOST_ELEMENTS:,} elements, or too much text: split it")
-
-
-def read_xml(text: str) -> tuple[str, list[Record]]:
-    """Read the drivers of an XML log of rFactor 2.
-
-    Raises:
-        PayloadError: not XML, of another form, or too large.
-    """
-    if re.search(r"<[^<>]{99999}", text):
-        raise PayloadError("a tag of more than 99,999 characters: shorten it")
-    parser = ElementTree.XMLParser(target=_BoundedTree())  # noqa: S314 - bounded
-    try:
-        for at in range(0, len(text), 2**16):  # expat reads what it is given to the end
-            parser.feed(text[at : at + 2**16])
-        root = parser.close()
-    except ElementTree.ParseError as error:
-        raise PayloadError(f"not XML: {error}") from None
-    drivers = [
-        {each.tag: each.text for each in driver} for driver in root.findall("RaceResults//Race/Driver")
-    ]
-    if not drivers:
-        raise PayloadError("XML, but no race of rFactor 2: save it as CSV or JSON")
-    return _records({XML_DRIVERS: drivers})
-
-
 def _document(text: str) -> Any:
     if sum(map(text.count, ",[{")) > MOST_VALUES:
         raise PayloadError(f"more than {MOST_VALUES:,} values: split it into several files")
@@ -210,20 +130,6 @@ def _document(text: str) -> Any:
             read_json(first)
             return [read_json(line) for line in text.splitlines() if line.strip()]
     return read_json(text)
-
-
-def _archived(document: list[Any], category: str, goal: str) -> Iterator[RaceResult]:
-    try:
-        races = TypeAdapter(list[_ArchivedRace]).validate_python(document)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        index, *place = problem["loc"]
-        where = "".join(f"{name!r}: " for name in place)
-        raise PayloadError(f"race {int(index) + 1} of the archive: {where}{problem['msg']}") from None
-    for race in races:
-        name = f"{category}/{race.slug}" if category else race.slug
-        entrants = tuple(each.entrant() for each in race.entrants)
-        yield RaceResult(name, category, goal, race.ended_at, entrants, recorded=race.recorded)
 
 
 def _site_races(document: Any) -> Iterator[Any]:

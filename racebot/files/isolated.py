@@ -1,7 +1,8 @@
-"""Prints the rows of a sheet or of a Parquet file as JSON lines. A program of its own, with limits.
+"""Prints the rows of a workbook or of a Parquet file as JSON lines. A program of its own, with limits.
 
 A small file can ask the libraries for any amount of memory and time, and a cell in a sheet's last row and
-column makes them abort the process. Usage: `python -m racebot.files.isolated KIND PATH [SHEET]`.
+column makes them abort the process. Usage: `python -m racebot.files.isolated KIND PATH SHEET`. The first line
+holds the names of all sheets, and each further line the name of a sheet and the cells of one of its rows.
 """
 
 from __future__ import annotations
@@ -20,30 +21,33 @@ MOST_MEMORY = 250 * 2**20
 DUCKDB_MEMORY = "120MB"
 
 
-def sheet(path: str, wanted: str) -> Iterator[Any]:
-    """Yield the names of the sheets, then the rows of one: that with a name, or with a number."""
+def workbook(path: str, wanted: str) -> Iterator[Any]:
+    """Yield the names of the sheets, and the rows of all or of the one with a name or a number, from 0."""
     from python_calamine import CalamineWorkbook  # noqa: PLC0415 - of an extra
 
     with Path(path).open("rb") as file, CalamineWorkbook.from_filelike(file) as book:
-        yield book.sheet_names
-        names = {name.lower(): name for name in book.sheet_names}
-        name = names.get(wanted.lower()) or (book.sheet_names[int(wanted)] if wanted.isdigit() else None)
-        if name is None:
-            raise ValueError(f"no sheet {wanted!r}: there are {', '.join(book.sheet_names)}")
-        for row in book.get_sheet_by_name(name).iter_rows():
-            yield list(map(_text, row))
+        names = book.sheet_names
+        yield names
+        chosen = [name for name in names if wanted.lower() in {"", name.lower()}]
+        if not chosen and wanted.isdigit():
+            chosen = names[int(wanted) :][:1]
+        if not chosen:
+            raise ValueError(f"no sheet {wanted!r}: there are {', '.join(names)}")
+        for name in chosen:
+            for row in book.get_sheet_by_name(name).iter_rows():
+                yield name, list(map(_text, row))
 
 
 def parquet(path: str, _: str) -> Iterator[Any]:
-    """Yield no names, then the names of the columns and the rows."""
+    """Yield the same for a Parquet file, which has one sheet without a name."""
     import duckdb  # noqa: PLC0415 - of an extra
 
-    yield []
+    yield [""]
     with duckdb.connect(config={"threads": 1, "memory_limit": DUCKDB_MEMORY}) as connection:
         found = connection.execute("SELECT CAST(COLUMNS(*) AS VARCHAR) FROM read_parquet($1)", [path])
-        yield [column[0] for column in found.description or ()]
-        while rows := found.fetchmany(1000):
-            yield from ([cell or "" for cell in row] for row in rows)
+        yield "", [column[0] for column in found.description or ()]
+        while row := found.fetchone():
+            yield "", [cell or "" for cell in row]
 
 
 def _text(cell: object) -> str:
@@ -60,7 +64,6 @@ def _limit() -> None:
 
     used = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (used + MOST_MEMORY, resource.RLIM_INFINITY))
-    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 1))
 
 
 if __name__ == "__main__":
@@ -68,7 +71,7 @@ if __name__ == "__main__":
     with suppress(ImportError, OSError, ValueError):  # the reader's clock ends this process anyway
         _limit()
     try:
-        for row in {"sheet": sheet, "parquet": parquet}[kind](path, wanted):
+        for row in {"sheet": workbook, "parquet": parquet}[kind](path, wanted):
             print(json.dumps(row))
     except Exception as error:
         if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":  # DuckDB's

@@ -13,7 +13,7 @@ from typing import Any
 
 from racebot.errors import PayloadError
 from racebot.files.columns import ATTEMPTS, IN_GAME
-from racebot.files.documents import Record, read_document, read_exported, read_xml
+from racebot.files.documents import Record, read_document, read_exported
 from racebot.files.layout import Grid, recognized
 from racebot.files.options import DEFAULT, ReadOptions
 from racebot.files.rows import LARGEST_DOCUMENT, File, Rows
@@ -71,7 +71,8 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
             if len(named) < len(found):
                 notes.append(f"{file.path.name}: {len(found) - len(named)} races of other goals")
             continue
-        prefix = file.path.stem if len(files) > 1 else ""
+        named_by_site = "recorded" in found.columns
+        prefix = file.path.stem if len(files) > 1 and not named_by_site else ""
         reader = TableReader(found, options, people, prefix=prefix, first=len(results))
         results += reader.read()
         factors |= reader.factors
@@ -130,16 +131,14 @@ def _files(path: Path) -> list[Path]:
 def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) -> list[RaceResult] | Grid:
     """Return the races of an archive or of the site's JSON, or else a table of entrants."""
     found: list[RaceResult] | tuple[str, list[Record]] | None = None
-    if file.kind in {"json", "xml"}:
-        file.require_at_most(LARGEST_DOCUMENT)
+    if file.kind == "xml":
+        raise PayloadError(f"{file.path}: XML or HTML cannot be read: save it as CSV or JSON")
     try:
         if file.kind == "text":
             found = read_exported(file.lines(","), left_out)
-        elif file.kind == "xml":
-            found = read_xml(file.text().read())
         elif file.kind == "json":
-            goal = options.goal or file.path.stem
-            found = read_document(file.text().read(), options.category, goal, left_out)
+            file.require_at_most(LARGEST_DOCUMENT)
+            found = read_document(file.text().read(), left_out)
     except (ValueError, csv.Error, PayloadError) as error:
         raise PayloadError(f"{file.path}: {error}") from None
     if found is None:

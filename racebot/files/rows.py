@@ -10,15 +10,15 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from threading import Timer
-from typing import TextIO
+from typing import Any, TextIO
 
 from racebot.errors import MissingExtraError, PayloadError
 from racebot.files import isolated
@@ -38,8 +38,6 @@ MOST_LINES = 250_000
 MOST_CELLS = 3_000_000
 MOST_COLUMNS = 2_500
 LONGEST_LINE = 2**20
-MOST_SHEETS = 20
-"""Most sheets of a workbook to read for one with the columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +111,12 @@ class File:
         library, what = {"sheet": ("python_calamine", "Excel"), "parquet": ("duckdb", "Parquet")}[self.kind]
         if importlib.util.find_spec(library) is None:
             raise MissingExtraError("files", f"{self.path}: {what} files cannot be read yet")
-        number, sheets, until = 0, 1, time.monotonic() + isolated.MOST_SECONDS
-        while number < sheets:
-            if number == MOST_SHEETS:
-                raise PayloadError(f"{self.path}: {sheets} sheets: name the one to read with --sheet")
-            rows = self._isolated_rows(sheet or str(number), until)
-            names = next(rows)[1]
-            several = [f"read the sheet {sheet or names[number]!r}, one of {len(names)}"] if names[1:] else []
-            yield several, rows
-            number, sheets = number + 1, 1 if sheet else len(names)
+        rows = self._isolated_rows(sheet or "")
+        names = next(rows)
+        for name, cells in groupby(rows, key=itemgetter(0)):
+            several = [f"read the sheet {name!r}, one of {len(names)}"] if names[1:] else []
+            numbered = enumerate(cells, start=1)
+            yield several, ((number, [cell.strip() for cell in row]) for number, (_, row) in numbered)
 
     def lines(self, separator: str) -> Iterator[str]:
         """Yield the lines of a text, or raise a PayloadError for too many, or for one that is too long."""
@@ -145,8 +140,8 @@ class File:
             where = f"{self.path}, line {reader.line_num}"
             raise PayloadError(f"{where}: {error}: correct the quotation marks") from None
 
-    def _isolated_rows(self, sheet: str, until: float) -> Iterator[Row]:
-        """Yield what `isolated` prints, and end it at a time on the monotonic clock.
+    def _isolated_rows(self, sheet: str) -> Iterator[Any]:
+        """Yield what `isolated` prints, and end it after `isolated.MOST_SECONDS`.
 
         Raises:
             PayloadError: the file is damaged, or needs more time or memory than it may have.
@@ -158,15 +153,15 @@ class File:
             with subprocess.Popen(  # noqa: S603 - our own program
                 command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             ) as process:
-                clock = Timer(until - time.monotonic(), process.kill)
+                clock = Timer(isolated.MOST_SECONDS, process.kill)
                 clock.daemon = True
                 clock.start()
                 try:
-                    for number, line in enumerate(process.stdout or ()):
+                    for line in process.stdout or ():
                         row = json.loads(line)
                         if isinstance(row, dict):
                             raise PayloadError(f"{self.path}: {row['problem']}")
-                        yield number, [cell.strip() for cell in row]
+                        yield row
                     if process.wait() == 0:
                         return
                 finally:

@@ -46,6 +46,7 @@ class _Race:
     dates: dict[str, int] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
     positions: dict[str, int] = field(default_factory=dict)
+    recorded: bool = True
 
     def finishers(self) -> list[Result]:
         return [each for each in self.results if each.finished]
@@ -183,6 +184,7 @@ class TableReader:
         name = f"{self._options.category}/{name}" if self._options.category else name
         race = self._races.setdefault(name, _Race())
         race.dates.setdefault(date, number)
+        race.recorded &= line.get("recorded", "").lower() != "false"
         if self._find is None and result.player is not None:
             at = race.positions.setdefault(result.player, len(race.results))
             if at < len(race.results):
@@ -380,7 +382,7 @@ class TableReader:
                 entrants = tuple(self._entrants(race))
             except BadCellError as error:
                 self._refuse(number, error)
-            yield RaceResult(name, options.category, goal, ended_at, entrants, recorded=True)
+            yield RaceResult(name, options.category, goal, ended_at, entrants, recorded=race.recorded)
 
     def _entrants(self, race: _Race) -> Iterator[Entrant]:
         timed = self._ranking.rank(race.finishers())

@@ -230,13 +230,6 @@ PROGRAMS: dict[str, tuple[Any, str]] = {
         ]},
         "Ann Bo | Cy",
     ),
-    "rFactor 2": (
-        "<?xml version='1.0'?><rFactorXML><RaceResults><Race>" + "".join(
-            f"<Driver><Name>{name}</Name><Position>{place}</Position><FinishStatus>{status}</FinishStatus></Driver>"
-            for name, place, status in [("Bo", 2, "Finished Normally"), ("Ann", 1, "Finished Normally"), ("Cy", 3, "DNF")]
-        ) + "</Race></RaceResults></rFactorXML>",
-        "Ann Bo | Cy",
-    ),
     "start.gg": (
         {"data": {"event": {"name": "Cup", "standings": {"nodes": [
             {"placement": place, "entrant": {"name": name}} for name, place in [("Ann", 1), ("Bo", 2), ("Cy", 2)]

@@ -81,7 +81,6 @@ def test_json_saved_from_the_site_is_read(tmp_path: Path, document: object) -> N
         ('[{"races": "abc"}]', "race"),
         ('{"races": {"a": 1}}', "race"),
         ('[{"name": "orb/r"}]', "no column place or time or score"),
-        ('[{"slug": "a", "entrants": []}]', "race 1 of the archive: 'ended_at'"),
         ("\udcff\udcfe", "not JSON"),
     ],
 )
@@ -114,7 +113,6 @@ def test_small_files_cannot_take_much_memory_or_time(tmp_path: Path, monkeypatch
     xlsxwriter, duckdb = pytest.importorskip("xlsxwriter"), pytest.importorskip("duckdb")
     pytest.importorskip("python_calamine")
     monkeypatch.setattr("racebot.files.isolated.MOST_SECONDS", 3)
-    monkeypatch.setattr("racebot.files.rows.MOST_SHEETS", 1)
     with xlsxwriter.Workbook(tmp_path / "corner.xlsx") as book:
         sheet = book.add_worksheet()
         sheet.write(0, 0, "race")
@@ -123,33 +121,22 @@ def test_small_files_cannot_take_much_memory_or_time(tmp_path: Path, monkeypatch
     duckdb.execute(f"COPY ({many}) TO '{tmp_path / 'many.parquet'}' (FORMAT parquet)")
     large = "SELECT 'r' AS race, repeat('a', 1_000_000) AS player, 1 AS place FROM range(3_000)"
     duckdb.execute(f"COPY ({large}) TO '{tmp_path / 'large.parquet'}' (FORMAT parquet)")
-    with xlsxwriter.Workbook(tmp_path / "sheets.xlsx") as book:
-        book.add_worksheet()
-        book.add_worksheet()
     (tmp_path / "integers.json").write_text(f"[{'1,' * 2_000_001}1]")
     keys = ",".join(f'{{"race": "r", "k{number}": 1}}' for number in range(2_501))
     (tmp_path / "keys.json").write_text(f"[{keys}]")
     (tmp_path / "columns.csv").write_text("," * 2_501)
     (tmp_path / "long.csv").write_text('"' * 2**20)
     (tmp_path / "lines.csv").write_text("\n" * 250_001)
-    (tmp_path / "deep.xml").write_text("<a>" * 200_001)
-    (tmp_path / "attributes.xml").write_text("<a " + 'b="1" ' * 20_000 + "/>")
-    entities = f"<!ENTITY a '{'<x/>' * 1_000}'><!ENTITY b '{'&a;' * 100}'>"
-    (tmp_path / "entities.xml").write_text(f"<!DOCTYPE l [{entities}]><l>&b;&b;&b;</l>")
     (tmp_path / "large.json").write_bytes(b"[" * (24 * 2**20 + 1))
     for name, bound in (
         ("corner.xlsx", "more than 3 seconds or 250 MiB"),
         ("many.parquet", "more than 3 seconds or"),
         ("large.parquet", "or 250 MiB"),
-        ("sheets.xlsx", "2 sheets"),
         ("integers.json", "more than 1,000,000 values"),
         ("keys.json", "more than 2,500 columns"),
         ("columns.csv", "or 2,500 columns"),
         ("long.csv", "more than 1,048,576 characters"),
         ("lines.csv", r"^\S+lines\.csv: more than 250,000 lines"),
-        ("deep.xml", "more than 200,000 elements"),
-        ("attributes.xml", "a tag of more than"),
-        ("entities.xml", "more than 200,000 elements"),
         ("large.json", "more than 24 MiB"),
     ):
         with pytest.raises(PayloadError, match=bound):
