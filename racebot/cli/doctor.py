@@ -31,7 +31,6 @@ from racebot.errors import (
     SiteError,
     missing_pages,
 )
-from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger, similar
 from racebot.races.rooms import Room, RoomReason
@@ -41,7 +40,7 @@ from racebot.settings.model import NO_GOAL, PREFIX, Settings
 from racebot.settings.sources import secret_files
 from racebot.settings.tables import CategorySettings
 from racebot.standings.carry_over import unknown_sources
-from racebot.standings.counting import FUTURE, rating_rules, season_offers
+from racebot.standings.counting import rating_rules, season_offers
 from racebot.standings.follow_settings import proposals
 from racebot.telemetry.logs import Redactor
 from racebot.text.format import counted
@@ -221,14 +220,10 @@ def _database(settings: Settings) -> Finding:
         with Ledger.open(path) as ledger:
             problems = ledger.check()
             boards = ledger.leaderboards.all()
-            late = ledger.races.count_after(utc_now() + FUTURE)
     except LedgerError as error:
         return _wrong(str(error))
     if problems:
         return _wrong(f"database {path}: {problems[0]}: restore a backup")
-    if late:
-        found = f"{counted(late, 'race')} with a date in the future"
-        return _wrong(f"database {path}: {found}: run `racebot rebuild`")
     for problem in unknown_sources(rating_rules(settings), boards):
         return _wrong(problem)
     text = f"database {path}: intact, {counted(len(boards), 'leaderboard')}"

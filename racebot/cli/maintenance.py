@@ -15,7 +15,6 @@ from racebot.cli import common
 from racebot.cli.commands import app
 from racebot.cli.common import Cluster, Database, Yes, console, notices, open_ledger, tell
 from racebot.cli.tables import NO_BOARDS
-from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import RESTORE
 from racebot.queries.leaderboard import board_totals
 from racebot.queries.standings import Listing
@@ -74,8 +73,6 @@ def rebuild(
         boards = sources_first(common.chosen_boards(ledger.leaderboards.all(), name))
         if not boards:
             console.print(NO_BOARDS)
-        for race in settler.mend_dates(utc_now()):
-            tell(f"{race}: it had a date in the future")
         for board in boards:
             settler.rebuild(board)
         common.carry_out_rebuilds(ledger)

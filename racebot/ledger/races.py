@@ -60,15 +60,6 @@ class Races(LedgerTable):
             raise NoSuchEntryError(f"{name} does not count yet: it is not recorded, or has to stand first")
         raise NoSuchEntryError(f"no recorded race {name!r} in the ledger")
 
-    def move(self, name: str, counted_at: datetime) -> None:
-        """Let a stored race count at another time. The caller must rate its leaderboards again."""
-        self._connection.write("UPDATE races SET counted_at = ? WHERE name = ?", counted_at, name)
-
-    def count_after(self, moment: datetime) -> int:
-        """Count the races that count after a time, on any leaderboard."""
-        sql = "SELECT count(*) FROM races WHERE counted_at > ?"
-        return as_int(self._connection.value(sql, moment))
-
     def position(self, name: str) -> Position | None:
         """Return a stored race's position, without reading its result."""
         moment = self._connection.value("SELECT counted_at FROM races WHERE name = ?", name)

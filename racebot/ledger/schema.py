@@ -300,31 +300,16 @@ _LATER = {
     # How often a message was posted: one that somebody deletes is posted anew once.
     "m024": ("UPDATE discord SET posts = 1 WHERE message IS NOT NULL",),
     "m027": (TIMES_OF_RACES,),
-    "m028": ("DROP TABLE IF EXISTS backfills", "DROP TABLE IF EXISTS fetched"),
 }
 """Changes of data in ledgers from before a version. `casefold` and `fold_name` are functions of ours."""
 
-_FORMER = {
-    "joined": ("INSERT OR IGNORE INTO cases (race, category) SELECT race, category FROM joined",),
-    "unrecorded": (
-        """
-        INSERT OR IGNORE INTO cases (race, category, ended_at)
-        SELECT race, substr(race, 1, instr(race, '/') - 1), first_seen FROM unrecorded
-        """,
-        "UPDATE cases SET unrecorded_since = (SELECT first_seen FROM unrecorded WHERE race = cases.race)",
-    ),
-    "quiet": ("UPDATE cases SET quiet = 1 WHERE race IN (SELECT race FROM quiet)",),
-    "jobs": (
-        """
-        INSERT INTO rebuilds (leaderboard, model, parameters, teams, carry, counted_at, race, reason)
-        SELECT leaderboard, model, parameters, teams, carry, counted_at, race, reason FROM jobs
-        WHERE leaderboard IN (SELECT id FROM leaderboards)
-        """,
-    ),
-}
-"""Where the rows of former tables go before these are dropped, in this order."""
-
-_OF_LEADERBOARDS = ("carried", "rated", "rated_on", "changes", "standings")
+_REBUILDS = """
+    INSERT INTO rebuilds (leaderboard, model, parameters, teams, carry, counted_at, race, reason)
+    SELECT leaderboard, model, parameters, teams, carry, counted_at, race, reason FROM jobs
+    WHERE leaderboard IN (SELECT id FROM leaderboards)
+"""
+_FORMER = ("backfills", "fetched", "jobs", "joined", "quiet", "unrecorded")
+"""Tables of older ledgers. But for `jobs`, they hold what the bot learns again from the site."""
 
 _STATEMENT = re.compile(r"CREATE (?:UNIQUE )?(TABLE|INDEX|VIEW) (\w+)[^;]*")
 
@@ -349,41 +334,30 @@ def bring_up_to_date(db: Database) -> None:
     if "shadow_of" in db["leaderboards"].columns_dict:
         _restore_ids(db)
     for found in _STATEMENT.finditer(_SCHEMA):
-        _make(db, found[1], found[2], found[0])
-    former = [table for table in _FORMER if table in db.table_names()]
-    for table in former:
-        for change in _FORMER[table]:
-            db.execute(change)
+        statement, kind, name = found[0], found[1], found[2]
+        if kind == "INDEX":
+            db.execute(f"DROP INDEX IF EXISTS {name}")
+        if kind != "TABLE" or name not in db.table_names():
+            db.execute(statement)
+        elif _bare(db[name].schema) != _bare(statement):
+            _replace(db, name, statement)
+    if "jobs" in db.table_names():
+        db.execute(_REBUILDS)
     for version, changes in _LATER.items():
         for change in changes if earlier < version else ():
             db.execute(change)
-    for table in former:
-        db.execute(f"DROP TABLE {table}")
+    for table in _FORMER:
+        db.execute(f"DROP TABLE IF EXISTS {table}")
 
 
 def _restore_ids(db: Database) -> None:
     """Give leaderboards that were rated again their first ids back, and delete the hidden ones."""
     db.execute("DELETE FROM leaderboards WHERE shadow_of NOT NULL")
-    tables = [table for table in _OF_LEADERBOARDS if table in db.table_names()]
-    for table in tables:
+    for table in ("carried", "rated", "rated_on", "changes", "standings"):
         db.execute(f"DELETE FROM {table} WHERE leaderboard NOT IN (SELECT id FROM leaderboards)")  # noqa: S608
-    if "number" in db["leaderboards"].columns_dict:
         first = "FROM leaderboards WHERE id = leaderboard AND number NOT NULL"
-        for table in tables:
-            db.execute(f"UPDATE {table} SET leaderboard = number {first}")  # noqa: S608 - ours
-        db.execute("UPDATE leaderboards SET id = number WHERE number NOT NULL")
-
-
-def _make(db: Database, kind: str, name: str, statement: str) -> None:
-    """Make a table, index or view as its statement says. A table keeps its rows."""
-    for (stored,) in db.execute("SELECT sql FROM sqlite_master WHERE name = ?", [name]).fetchall():
-        if _bare(stored) == _bare(statement):
-            return
-        if kind == "TABLE":
-            _replace(db, name, statement)
-            return
-        db.execute(f"DROP {kind} {name}")
-    db.execute(statement)
+        db.execute(f"UPDATE {table} SET leaderboard = number {first}")  # noqa: S608 - ours
+    db.execute("UPDATE leaderboards SET id = number WHERE number NOT NULL")
 
 
 def _replace(db: Database, table: str, statement: str) -> None:

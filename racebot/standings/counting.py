@@ -31,8 +31,6 @@ MOVE_NO_RATING = (
     *("performance_scale", "performance_doubt", "finish_level", "finish_width"),
 )
 """Parameters that are fitted to a leaderboard's races without asking."""
-FUTURE = timedelta(days=1)
-"""A race that counts later than this from now has a wrong date. Clocks that go ahead a little do no harm."""
 
 
 @dataclass(frozen=True, slots=True)

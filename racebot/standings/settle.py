@@ -17,7 +17,7 @@ from racebot.ledger.rows import START, Change, Leaderboard, Position, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.counting import FUTURE, LeaderboardConfig, RatingRules
+from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.rater import Rater, current_rater
 from racebot.standings.rebuild import update_ratings
 
@@ -220,25 +220,6 @@ class Settler:
         with self.ledger.transaction():
             update_ratings(self.ledger, {board.key: START}, "asked for by `racebot rebuild`")
             return self.ledger.ratings.count(board)
-
-    def mend_dates(self, now: datetime) -> list[str]:
-        """Let races that count in the future count at their end instead, rate again, and return their names.
-
-        Their order stays. A race whose end is in the future, too, counts just before the next one.
-        """
-        mended: dict[str, datetime] = {}
-        touched = set()
-        with self.ledger.transaction():
-            for board in self.ledger.leaderboards.all():
-                latest = now
-                for stored in reversed(list(self.ledger.races.of(board, Position(now + FUTURE)))):
-                    touched.add(board.key)
-                    mended.setdefault(stored.result.name, min(stored.result.ended_at, latest))
-                    latest = mended[stored.result.name] - _TICK
-            for name, counted_at in mended.items():
-                self.ledger.races.move(name, counted_at)
-            update_ratings(self.ledger, dict.fromkeys(touched, START), "races counted in the future")
-        return sorted(mended)
 
     def refresh_rules(self) -> None:
         """Give the rules the current names of goals, and the rooms of events."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import filterfalse
 
 from racebot.errors import DamagedRaceError, LedgerError
 from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standing, State
 from racebot.ledger.store import Ledger
 from racebot.standings.carry_over import states_to_carry_now
-from racebot.standings.counting import FUTURE
 from racebot.standings.rater import Rater, this_platform
 from racebot.standings.rebuild import BATCH
 
@@ -37,13 +35,10 @@ def verify(
     ledger: Ledger,
     board: Leaderboard,
     progress: Callable[[int], None] = lambda races: None,
-    now: datetime | None = None,
 ) -> list[Problem]:
     """Replay a leaderboard's stored results, and return how its stored ratings differ. Writes nothing.
 
-    Args:
-        progress: called with the number of races compared so far.
-        now: races that count later are a problem; by default the current time.
+    `progress` is called with the number of races compared so far.
     """
     if ledger.rebuilds.of(board) is not None:
         text = "its ratings are out of date until it is rated again"
@@ -53,7 +48,7 @@ def verify(
     explained: list[float] = []
     problems = []
     try:
-        for problem in _problems(ledger, board, now or datetime.now(UTC), progress, allowed, explained):
+        for problem in _problems(ledger, board, progress, allowed, explained):
             problems.append(problem)  # noqa: PERF402 - those before an error count, too
     except DamagedRaceError as error:
         problems.append(Problem(str(error), REPAIR))
@@ -69,7 +64,6 @@ def verify(
 def _problems(
     ledger: Ledger,
     board: Leaderboard,
-    now: datetime,
     progress: Callable[[int], None],
     allowed: float,
     explained: list[float],
@@ -91,8 +85,6 @@ def _problems(
             yield Problem(f"race {name}: the stored result ignores an operator's order", REPAIR)
         elif name in events and stored.result != ledger.events.combined(events[name], stored.result.ended_at):
             yield Problem(f"race {name}: the stored result differs from the event's sources", REPAIR_EVENT)
-        if stored.counted_at > now + FUTURE:
-            yield Problem(f"race {name}: counts only on {stored.counted_at:%Y-%m-%d}", REBUILD)
         if damaged:
             continue  # later races would differ, too
         replayed.add(name)

@@ -110,7 +110,7 @@ async def test_a_league_in_a_category_of_others(sandbox: Sandbox) -> None:
         ("event add", event.name),
     ]
     with reader.ledger() as ledger:
-        assert [p for b in ledger.leaderboards.all() for p in verify(ledger, b, now=site.clock())] == []
+        assert [p for b in ledger.leaderboards.all() for p in verify(ledger, b)] == []
         assert [row for room in site.rooms.values() for row in ledger.messages.of(room.name)] == []
     assert [room.name for room in site.rooms.values() if said(room) or room.refused or room.info_bot] == []
     assert {visit.method for visit in site.requests} == {"GET"}

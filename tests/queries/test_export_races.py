@@ -51,7 +51,8 @@ def settler(ledger: Ledger) -> Settler:
     )
     settler.add_past_races([FIRST, odd, result("out", "ed ann", after=5)], "backfill")
     settler.add_past_races([LATE], "backfill")
-    ledger.races.move(LATE.name, NOON + timedelta(hours=9))
+    moved = "UPDATE races SET counted_at = ? WHERE name = ?"
+    ledger.connection.write(moved, NOON + timedelta(hours=9), LATE.name)
     settler.rebuild(ledger.leaderboards.all()[0])
     stored = ledger.races.get("orb/out")
     assert stored is not None
