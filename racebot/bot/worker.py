@@ -290,8 +290,7 @@ class Worker:
 
     async def _clear_away(self, ledger: Ledger) -> None:
         keep = timedelta(days=self._settings.keep_days)
-        work = partial(ledger.clear_old, keep=keep, now=self._clock())
-        if cleared := await self._call(work):
+        if cleared := await self._call(ledger.messages.clear, self._clock() - keep):
             log.info("deleted %d old messages", cleared)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -131,20 +130,15 @@ _READER = TypeAdapter(Heartbeat)
 
 def write_heartbeat(database: Path, beat: Heartbeat) -> None:
     """Replace the heartbeat of the worker on a database. Raise `LedgerUnavailable` if that fails."""
-    replace_file(beside(database, ".alive"), json.dumps(asdict(beat), default=datetime.isoformat).encode())
+    replace_file(beside(database, ".alive"), _READER.dump_json(beat))
 
 
 def read_heartbeat(database: Path) -> Heartbeat:
     """Return the heartbeat of the worker on a database."""
-    path = beside(database, ".alive")
     try:
-        written_at, text = datetime.fromtimestamp(path.stat().st_mtime, UTC), path.read_bytes()
-    except OSError:
+        return _READER.validate_json(beside(database, ".alive").read_bytes())
+    except (OSError, ValueError):
         return Heartbeat()
-    try:  # older versions stored the time as that of the file
-        return _READER.validate_python({"seen_at": written_at, **json.loads(text)})
-    except (TypeError, ValueError):
-        return Heartbeat(written_at)
 
 
 def health_timeout(rooms_every: float) -> timedelta:

@@ -10,7 +10,7 @@ import os
 import sqlite3
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 from urllib.parse import urlsplit
@@ -130,15 +130,6 @@ class Ledger:
         delete_old(folder, self.path.stem, keep=keep, now=now)
         return target
 
-    def clear_old(self, *, keep: timedelta, now: datetime) -> int:
-        """Delete messages older than `keep`, and return their number.
-
-        Results, changes and standings stay, because ratings are replayed from them. The file does not shrink,
-        but SQLite reuses the space before it grows.
-        """
-        with self.transaction():
-            return self.messages.clear(now - keep)
-
     def belong_to(self, site: str, *, learn: bool = True) -> None:
         """Check that the races come from this site: two sites may have races of one name.
 
@@ -172,8 +163,11 @@ def _migrate(db: Database, path: Path) -> None:
     # Lock first: another process may be about to create or migrate the same file.
     db.conn.execute("BEGIN IMMEDIATE")
     older = bool(migrations.applied(db) and migrations.pending(db))
-    if older:
-        _back_up(path)
+    if older:  # an older racebot can only go back to a copy
+        # SQLite cannot copy through a connection that holds the write lock.
+        with closing(sqlite3.connect(path)) as reader:
+            made = copy_to(folder_of(path), reader, path.stem, datetime.now(UTC))
+        log.info("backed up to %s before the database is brought up to date", made)
     migrations.apply(db)
     db.conn.commit()
     if older:
@@ -214,14 +208,6 @@ def _opened(path: Path, mode: str) -> Generator[Database]:
         except BaseException:
             connection.close()
             raise
-
-
-def _back_up(path: Path) -> None:
-    """Copy an older ledger before its schema changes: an older racebot can only go back to this copy."""
-    # SQLite cannot copy through a connection that holds the write lock.
-    with closing(sqlite3.connect(path)) as reader:
-        made = copy_to(folder_of(path), reader, path.stem, datetime.now(UTC))
-    log.info("backed up to %s before the database is brought up to date", made)
 
 
 def similar(path: Path) -> str:

@@ -195,8 +195,8 @@ def test_only_messages_whose_delivery_ended_are_deleted(
     put(ledger, "orb/r", "g", state)
     if is_pending:
         ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
-    assert ledger.clear_old(keep=KEEP, now=NOON + KEEP) == 0
-    assert ledger.clear_old(keep=KEEP, now=EXPIRED) == int(ended)
+    assert ledger.messages.clear(NOON) == 0
+    assert ledger.messages.clear(EXPIRED - KEEP) == int(ended)
     assert len(ledger.messages.of("orb/r")) == int(not ended)
 
 
@@ -209,7 +209,7 @@ def test_ratings_can_be_replayed_after_old_data_is_deleted(ledger: Ledger) -> No
         ledger.messages.mark(row, Delivery.DELIVERED, NOON)
     (board,) = ledger.leaderboards.all()
     before = ledger.standings.all(board)
-    assert ledger.clear_old(keep=KEEP, now=EXPIRED) == 1
+    assert ledger.messages.clear(EXPIRED - KEEP) == 1
     assert verify(settler.ledger, board) == []
     assert settler.rebuild(board) == 1
     assert ledger.standings.all(board) == before
