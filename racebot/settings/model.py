@@ -105,7 +105,12 @@ class Settings(BaseSettings):
     """All settings. Error messages quote the descriptions, so each one names a valid value."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True, hide_input_in_errors=True
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        dotenv_filtering="only_existing",  # leave out the variables of other programs
+        extra="forbid",
+        frozen=True,
+        hide_input_in_errors=True,
     )
 
     site: str = Field(

@@ -14,13 +14,7 @@ from typing import Any
 
 from dotenv.parser import parse_stream
 from pydantic import BaseModel, ValidationError
-from pydantic_settings import (
-    BaseSettings,
-    DotEnvSettingsSource,
-    InitSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsError as UnreadableSource,
-)
+from pydantic_settings import DotEnvSettingsSource, SettingsError as UnreadableSource
 
 from racebot.errors import ModelError, SettingsError, reason
 from racebot.races.outcome import TeamPolicy
@@ -28,7 +22,7 @@ from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.settings.model import PREFIX, Settings
 from racebot.settings.tables import CategorySettings, LeaderboardSettings
-from racebot.settings.texts import RETIRED, Texts
+from racebot.settings.texts import Texts
 from racebot.text.parse import did_you_mean
 
 KEPT_IN_FILES = ("client_id", "client_secret", "discord_webhook")
@@ -57,11 +51,12 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     problems += _unknown(in_file | in_environment)
     chosen = str(overrides.get("config") or written.get(f"{PREFIX}CONFIG") or "")
     path = directory / (chosen or "racebot.toml")
-    values, unreadable = _document(path, chosen)
+    values, unreadable = _document(path, chosen=bool(chosen))
     problems += unreadable
     origins = _Origins(given, written, path, frozenset(secrets))
+    others = {name: value for name, value in values.items() if not written.get(PREFIX + name.upper())}
     try:
-        settings = _sourced(directory / ".env", values)(**given)
+        settings = Settings(_env_file=directory / ".env", **(others | given))
     except ValidationError as error:
         raise SettingsError(*problems, *(origins.problem(each) for each in error.errors())) from None
     except (UnreadableSource, RecursionError) as error:
@@ -75,23 +70,16 @@ def load(directory: Path | None = None, **overrides: Any) -> Settings:
     return settings
 
 
-def _document(path: Path, chosen: str) -> tuple[dict[str, Any], list[str]]:
-    """Return the content of racebot.toml, and a problem if it cannot be read. `chosen` is RACEBOT_CONFIG."""
+def _document(path: Path, *, chosen: bool) -> tuple[dict[str, Any], list[str]]:
+    """Return the content of racebot.toml, and problems. The file may be missing unless it was chosen."""
     try:
-        if chosen and not path.exists():
-            return {}, [f"{PREFIX}CONFIG={str(path)!r}: no such file: correct the path or unset it"]
-        if path.is_dir():
-            return {}, [f"{path}: is a folder, not a file: remove it, or set {PREFIX}CONFIG"]
-        if not path.exists():
-            return {}, []
-        values = tomllib.loads(small_text(path))
+        values = tomllib.loads(small_text(path)) if chosen or path.exists() else {}
         return values, list(_read_files(values.get("leaderboards"), path))
     except RecursionError:
-        return {}, [f"{path}: nested too deeply: correct it"]
-    except OSError as error:
-        return {}, [f"{path}: {error.strerror}: correct {PREFIX}CONFIG or unset it"]
-    except ValueError as error:
-        return {}, [f"{path}: {reason(error)}: correct the file"]
+        why = "nested too deeply"
+    except (OSError, ValueError) as error:
+        why = reason(error)
+    return {}, [f"{path}: {why}: correct the file or {PREFIX}CONFIG"]
 
 
 def _read_files(tables: object, path: Path) -> Iterator[str]:
@@ -204,26 +192,6 @@ def _unknown(written: Iterable[str]) -> Iterator[str]:
             yield f"{name} is not a setting of racebot{hint}: correct the name or unset it"
 
 
-def _sourced(env_file: Path, toml: dict[str, Any]) -> type[Settings]:
-    """Return a `Settings` class that also reads `.env` and, below it, racebot.toml."""
-
-    class Sourced(Settings):
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            # The variables of other programs are left out.
-            in_file = DotEnvSettingsSource(settings_cls, env_file, dotenv_filtering="only_existing")
-            return init_settings, env_settings, in_file, InitSettingsSource(settings_cls, toml)
-
-    return Sourced
-
-
 @dataclass(frozen=True, slots=True)
 class _Origins:
     """Remembers where each value came from, so that a message can name the place to correct."""
@@ -257,8 +225,6 @@ class _Origins:
             where += f", table {int(inner[0]) + 1}" + (f": {'.'.join(inner[1:])}" if inner[1:] else "")
         elif inner:
             where += f".{'.'.join(inner)}"
-        if error["type"] == "extra_forbidden" and name == "texts" and (text := RETIRED.get(inner[-1], "")):
-            return f"{where} is now part of {text}: write it there"
         if error["type"] == "extra_forbidden":
             hint = did_you_mean(inner[-1], _TABLES[name].model_fields)
             return f"{where} is not a setting of these tables{hint}: correct the name or remove it"
@@ -271,23 +237,11 @@ class _Origins:
         secret = secret or "discord" in (*inner, *raw.split('"')) or isinstance(value, dict | list)
         shown = "" if secret or len(repr(value)) > LONGEST_SHOWN else f"={value!r}"
         if name in _TABLES:
-            return f"{where}{shown}: {_IN_PLAIN_WORDS.get(error['type'], text)}: correct it"
+            return f"{where}{shown}: {text}: correct it"
         # pydantic's own texts quote patterns and types. The description alone says what is allowed.
         reason = f"{text}: " if error["type"] == "value_error" else ""
         return f"{where}{shown}: {reason}set it to {Settings.model_fields[name].description}"
 
-
-_IN_PLAIN_WORDS = {
-    "string_pattern_mismatch": "must be the end of the category's address, such as smr",
-    "string_type": "must be text in quotes",
-    "list_type": "must be a list in brackets",
-    "dict_type": "must be a table",
-    "dataclass_type": "must be a table",
-    "model_type": "must be a table",
-    "bool_parsing": "must be true or false",
-    "bool_type": "must be true or false",
-}
-"""pydantic's errors in tables. The pattern is that of a slug."""
 
 _TABLES: dict[str, type[BaseModel]] = {
     "texts": Texts,
@@ -324,29 +278,25 @@ def _carry_problems(settings: Settings, path: Path) -> Iterator[str]:
     A source without a table counts as a goal's leaderboard, whose name is checked when the goals are known.
     """
     for board in settings.leaderboards:
-        if board.carry_over is not None and (problem := _carry_problem(settings, board)):
+        if board.carry_over is None:
+            continue
+        chain = [board]
+        while (source := _source_of(settings, chain[-1])) is not None and source not in chain:
+            chain.append(source)
+        theirs = settings.rating_of(chain[1])[0] if len(chain) > 1 else settings.model
+        own, parameters, _ = settings.rating_of(board)
+        if not (board.model or "model" in settings.model_fields_set or parameters):
+            own = theirs
+        problem = None
+        if source is not None:
+            problem = f"it would carry over from itself, through {source.name!r}"
+        elif not all(isinstance(registry.create(key), Carries) for key in (own, theirs)) or (
+            len(chain) > 1 and own != theirs
+        ):
+            names = f"{board.carry_over.source!r} is rated by {theirs} and this one by {own}"
+            problem = f"{names}: use one model that can carry over for both"
+        if problem:
             yield f"{path}: leaderboard {board.name!r}: carry_over: {problem}: correct it or remove it"
-
-
-def _carry_problem(settings: Settings, board: LeaderboardSettings) -> str | None:
-    chain = [board]
-    while (source := _source_of(settings, chain[-1])) is not None:
-        if source in chain:
-            return (
-                f"it would carry over from itself ({' from '.join(repr(e.name) for e in [*chain, source])})"
-            )
-        chain.append(source)
-    name = board.carry_over.source if board.carry_over else ""
-    theirs = settings.rating_of(chain[1])[0] if len(chain) > 1 else settings.model
-    own, parameters, _ = settings.rating_of(board)
-    if not (board.model or "model" in settings.model_fields_set or parameters):
-        own = theirs
-    for named, key in ((name, theirs), (board.name, own)):
-        if not isinstance(registry.create(key), Carries):
-            return f"{named!r} is rated by {key}, which cannot carry over"
-    if len(chain) > 1 and own != theirs:
-        return f"{name!r} is rated by {theirs} and this one by {own}: use one model for both"
-    return None
 
 
 def _source_of(settings: Settings, board: LeaderboardSettings) -> LeaderboardSettings | None:

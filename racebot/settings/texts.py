@@ -17,37 +17,6 @@ LONGEST = 500
 """Most characters in a template. A message on the site has at most 1,000."""
 LONGEST_LABEL = 40
 """Most characters on a button. The site refuses a message with a longer one."""
-_MERGED = {
-    "edit": "edit_time edit_dq edit_dnf edit_done",
-    "edit_other": "edit_deleted",
-    "team_member": "team_player teammate",
-    "in_event": "in_event_sealed",
-    "event_closed": "event_reopened",
-    "rating_too_few": "rating_one_missing",
-    "rating_unlisted": "rating_hidden rating_inactive",
-    "rating_pending": "rating_standing",
-    "rating_record": "rating_one_win rating_one_race",
-    "nothing_yet": "score_none why_nothing",
-    "unknown_player": "did_you_mean",
-    "why_pending": "why_standing",
-    "why_place": "why_only_finisher",
-    "why_out": "why_unfinished why_unfinished_place",
-    "why_part": "why_finishing why_placing",
-    "why_opponents": "why_cost why_gained",
-    "why_opponent": "why_first",
-    "why_score": "why_score_allowed why_score_limit",
-    "scores_missing": "score_off need_no_cut",
-    "need_race": "need_time need_finish",
-    "odds_player": "odds_unranked odds_new",
-    "odds_none": "odds_not_counted odds_started odds_teams",
-    "versus_record": "versus_one_race versus_tied versus_unfinished",
-    "help": "help_standing",
-    "counts": "counted needs_record",
-    "discord_title": "discord_week discord_season",
-    "ordinal": "ordinal_first",
-}
-RETIRED = {old: new for new, texts in _MERGED.items() for old in texts.split()}
-"""Texts of earlier versions, with the text that says it now with a choice such as `{number:one|many}`."""
 OWN_LINE = 5
 """Characters that `info` must begin with, so that the bot recognizes its own line in the info box."""
 

@@ -4,7 +4,7 @@ import pytest
 
 from racebot.errors import SettingsError
 from racebot.settings.sources import load
-from racebot.settings.texts import RETIRED, Texts, fields_of
+from racebot.settings.texts import Texts, fields_of
 from racebot.text.format import Count
 
 ROOT = Path(__file__).parents[2]
@@ -48,15 +48,6 @@ def test_a_text_that_cannot_be_used_is_refused_at_the_start(tmp_path: Path, line
         load(tmp_path)
     assert problem in str(refusal.value)
     assert "texts" in str(refusal.value)
-
-
-def test_texts_of_earlier_versions_are_refused_with_the_text_that_says_it_now(tmp_path: Path) -> None:
-    assert set(RETIRED.values()) <= set(Texts.model_fields)
-    lines = [f'{name} = "x"' for name in RETIRED]
-    (tmp_path / "racebot.toml").write_text("\n".join(["[texts]", *lines]), encoding="utf-8")
-    with pytest.raises(SettingsError) as refusal:
-        load(tmp_path)
-    assert all(f"texts.{old} is now part of {new}: " in str(refusal.value) for old, new in RETIRED.items())
 
 
 def test_the_wording_of_the_documentation_loads(tmp_path: Path) -> None:
