@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -134,24 +134,14 @@ class Source(Answer):
 
     settings: Settings
     leaderboard: str | None
-    goal: str | None
     teams: TeamPolicy | None
     reading: ReadOptions
 
     @classmethod
-    def of(
-        cls,
-        *,
-        plot: Path | None,
-        as_json: bool,
-        leaderboard: str | None,
-        goal: str | None,
-        teams: TeamPolicy | None,
-        database: Path | None,
-        **reading: Any,
-    ) -> Source:
-        options = replace(options_of(**reading), teams=teams is TeamPolicy.TEAM, goal=goal)
-        return cls(plot, as_json, load_settings(database=database), leaderboard, goal, teams, options)
+    def of(cls, *, database: Path | None, teams: TeamPolicy | None, **given: Any) -> Source:
+        own = {name: given.pop(name) for name in ("leaderboard", *ANSWER)}
+        reading = options_of(teams=teams is TeamPolicy.TEAM, **given)
+        return cls(settings=load_settings(database=database), teams=teams, reading=reading, **own)
 
     @contextmanager
     def board(self) -> Iterator[tuple[Ledger, Leaderboard]]:

@@ -17,7 +17,6 @@ from racebot.analysis import verdict
 from racebot.cli.tables import safe, table
 from racebot.ratings import registry
 from racebot.ratings.parameters import defaults
-from racebot.settings.write import parameters_as_text
 from racebot.study.evaluate import ModelComparison, Preset, Report
 from racebot.study.iterated import Iterated
 from racebot.study.metrics import ERRORS_REQUIRED
@@ -169,12 +168,9 @@ def tuned(console: Console, result: Tuned) -> None:
     inline = ", ".join(
         f"{name} = {json.dumps('none' if value is None else value)}" for name, value in differing.items()
     )
-    for title, text in (
-        ("For .env:", f"RACEBOT_MODEL={result.model}\nRACEBOT_PARAMETERS={parameters_as_text(differing)}"),
-        ("For racebot.toml:", f'model = "{result.model}"\nparameters = {{ {inline} }}'),
-    ):
-        console.print(title if result.recommended else f"{title[:-1]}, to use them anyway:")
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print("For racebot.toml:" if result.recommended else "For racebot.toml, to use them anyway:")
+    text = f'model = "{result.model}"\nparameters = {{ {inline} }}'
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def iterated(console: Console, found: Iterated, count: int = 30) -> None:

@@ -276,22 +276,16 @@ class Settings(BaseSettings):
         """Return the categories to watch, with their credentials if there are any.
 
         Raises:
-            SettingsError: the category, or one of its credentials, is missing; names each variable.
+            SettingsError: there is no category, or one of its credentials is missing.
         """
         found = self.all_categories()
-        needed = ("category", "client_id", "client_secret")
-        missing = [name for name in needed if getattr(self, name) is None]
-        if not found and missing == list(needed):
-            raise SettingsError(
-                "no category is set up: run `racebot setup`, or set "
-                + ", ".join(PREFIX + name.upper() for name in needed)
-            )
-        if self.categories or missing in ([], ["client_id", "client_secret"], list(needed)):
-            return found
-        abouts = {name: type(self).model_fields[name].description for name in missing}
-        raise SettingsError(
-            *(f"{PREFIX}{name.upper()} is not set: set it to {about}" for name, about in abouts.items())
-        )
+        if not found:
+            raise SettingsError(f"no category is set up: run `racebot setup`, or set {PREFIX}CATEGORY")
+        missing = [name for name in ("client_id", "client_secret") if getattr(self, name) is None]
+        if not self.categories and len(missing) == 1:
+            about = type(self).model_fields[missing[0]].description
+            raise SettingsError(f"{PREFIX}{missing[0].upper()} is not set: set it to {about}")
+        return found
 
     def rating_of(self, board: LeaderboardSettings) -> tuple[str, dict[str, Any], TeamPolicy | None]:
         """Return a table's model, parameters and team policy, which it may leave to the other settings."""

@@ -20,7 +20,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Whitespace
 
 from racebot.errors import SettingsError, reason
-from racebot.ratings.parameters import Parameters, ParameterValue
+from racebot.ratings.parameters import Parameters
 
 ENV_HEADING = """\
 # Settings of racebot. docs/settings.md lists all of them. `racebot doctor` checks them.
@@ -181,14 +181,3 @@ def _inline(values: Mapping[str, Any]) -> Any:
     table = tomlkit.inline_table()
     table.update(values)
     return table
-
-
-def parameters_as_text(parameters: Parameters) -> str:
-    """Return parameters in the format of RACEBOT_PARAMETERS: `name=value; name=value`."""
-    return "; ".join(f"{name}={_word(value)}" for name, value in parameters.items())
-
-
-def _word(value: ParameterValue) -> str:
-    if value is None:
-        return "none"
-    return " ".join(f"{number:g}" for number in value) if isinstance(value, list) else str(value)

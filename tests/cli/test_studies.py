@@ -299,8 +299,7 @@ def test_tune_prints_settings_to_paste(season: Path) -> None:
     text = run("tune", "plackett-luce", season, "--generations", 2, "--candidates", 16, "--only", "rates")
     assert "later, judged" in text
     assert "±" in text
-    assert "RACEBOT_MODEL=plackett-luce" in text
-    assert "RACEBOT_PARAMETERS=rates=" in text
+    assert 'model = "plackett-luce"' in text
     assert "parameters = { rates = [" in text
 
 
@@ -315,7 +314,7 @@ def test_search_that_finds_nothing_better_prints_no_settings(season: Path) -> No
     if again["earlier"]["difference"] >= 0:
         text = run(*arguments, *given)
         assert "nothing better" in text
-        assert "RACEBOT_PARAMETERS" not in text
+        assert "parameters =" not in text
 
 
 def test_ratings_of_an_earlier_season_can_be_carried_over(season: Path, tmp_path: Path) -> None:
