@@ -192,7 +192,7 @@ def evaluate(
     entries = [judging.Entry(each.key, each.key, own=each) for each in made]
     if len({entry.label for entry in entries}) < len(entries):
         raise ModelError("two models have the same key: give each a key of its own")
-    report = judging.evaluate(history, entries, since=since)
+    (report,) = judging.evaluate([history], entries, since=since)
     if not report.races:
         raise PayloadError("no race is left to judge: choose an earlier `since`")
     rows = []

@@ -44,7 +44,7 @@ from racebot.scoring.table import score_race, standings
 from racebot.standings.rater import current_states
 from racebot.study import iterated, predictions as forecasts
 from racebot.study.cores import cores
-from racebot.study.evaluate import PRESETS, Entry, Preset, evaluate_each
+from racebot.study.evaluate import PRESETS, Entry, Preset, evaluate as judge
 from racebot.study.history import Earlier, History, newcomers
 from racebot.study.metrics import Objective
 from racebot.study.tuning import Effort, tune as search
@@ -124,9 +124,7 @@ def evaluate(
     if season is not None:
         chosen = _carrying(chosen)
     with common.progress_bars() as advance, cores(cluster or source.settings.cluster):
-        reports = evaluate_each(
-            histories, chosen, since=since, earlier=season, progress=partial(advance, "models")
-        )
+        reports = judge(histories, chosen, since=since, earlier=season, progress=partial(advance, "models"))
     if not all(report.races for report in reports):
         raise PayloadError("no race is left to judge: choose an earlier --since")
     named = [

@@ -142,17 +142,6 @@ class Report:
 
 
 def evaluate(
-    history: History,
-    entries: Sequence[Entry],
-    *,
-    since: datetime | None = None,
-    earlier: Earlier | None = None,
-) -> Report:
-    """Evaluate every entry on a history; see `evaluate_each`."""
-    return evaluate_each([history], entries, since=since, earlier=earlier)[0]
-
-
-def evaluate_each(
     histories: Sequence[History],
     entries: Sequence[Entry],
     *,
@@ -174,15 +163,12 @@ def evaluate_each(
         ModelError: a model is unknown, cannot rate a race, or cannot carry ratings over.
     """
     calls = [(history, entry, since, earlier) for history in histories for entry in entries]
-    reports, done = [], itertools.count(1)
-    found = spread(_run, calls)
-    for history in histories:
-        runs = []
-        for run in itertools.islice(found, len(entries)):
-            runs.append(run)
-            progress(next(done), len(calls))
-        reports.append(_report(history, runs, since))
-    return reports
+    runs = []
+    for run in spread(_run, calls):
+        runs.append(run)
+        progress(len(runs), len(calls))
+    size = len(entries)
+    return [_report(each, runs[i * size : (i + 1) * size], since) for i, each in enumerate(histories)]
 
 
 def _report(history: History, runs: Sequence[_Run], since: datetime | None) -> Report:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -245,20 +246,13 @@ def _find(
 
     All players start as newcomers. `progress` is that of `tune`.
     """
-    space, tried = search.space, 0
-
-    def cost(x: FloatArray) -> FloatArray:
-        nonlocal tried
-        tried += x.shape[1]
-        return search.costs(history, x)
-
-    done = itertools.count(1)
+    space, done = search.space, itertools.count(1)
 
     def report(intermediate_result: scipy.optimize.OptimizeResult) -> None:
         progress(next(done), float(intermediate_result.fun))
 
     found = scipy.optimize.differential_evolution(
-        cast(Any, cost),  # vectorized: takes and returns one number per candidate
+        cast(Any, partial(search.costs, history)),  # vectorized: takes and returns one number per candidate
         scipy.optimize.Bounds([d.low for d in space], [d.high for d in space]),
         init=_population(space, effort),
         vectorized=True,
@@ -271,7 +265,7 @@ def _find(
         callback=report,
     )
     best = [min(max(four_digits(v), d.low), d.high) for v, d in zip(found.x, space, strict=True)]
-    start = create(search.key, search.parameters)
+    start, tried = create(search.key, search.parameters), len(found.population) * (1 + found.nit)
     return as_json(create(search.key, {**search.parameters, **parameters_at(start, space, best)})), tried
 
 

@@ -80,7 +80,9 @@ def test_evaluate_begins_with_the_verdict_and_prints_the_rest_on_request(season:
 def test_models_within_two_standard_errors_are_called_equal(
     season: Path, error: float, others: str, words: str
 ) -> None:
-    report = evaluate(History.of(read_races(season).results), [Entry("a", "multielo"), Entry("b", "elo-ffa")])
+    report = evaluate(
+        [History.of(read_races(season).results)], [Entry("a", "multielo"), Entry("b", "elo-ffa")]
+    )[0]
     best, margin = Margin(0.0, 0.0), Margin(0.02, error)
     margins = {"a": (best, best)} | dict.fromkeys(others, (margin, margin))
     assert words in verdict(replace(report, best="a", margins=margins))
@@ -99,7 +101,7 @@ def test_wide_terminals_show_how_far_models_are_behind_the_best(
     season: Path, width: int, terminal: bool, encoding: str, draws: bool
 ) -> None:
     """Solid up to two standard errors below the difference, light up to two above; one race has no error."""
-    report = evaluate(History.of(read_races(season).results), [Entry(key, "elo-ffa") for key in "abcd"])
+    report = evaluate([History.of(read_races(season).results)], [Entry(key, "elo-ffa") for key in "abcd"])[0]
     differences = {"a": (0.0, 0.0), "b": (0.02, 0.005), "c": (0.01, 0.02 / 3), "d": (0.03, math.nan)}
     margins = {label: (Margin(*each), Margin(0.0, 0.0)) for label, each in differences.items()}
     printed = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
@@ -497,7 +499,7 @@ def test_one_race_to_judge_by_has_no_standard_error(table: Path) -> None:
 
 def test_figures_without_any_case_are_null(capsys: pytest.CaptureFixture[str]) -> None:
     history = History.of([result("r", "ann bo", dnf="cy")])
-    report = evaluate(history, [Entry("elo", "pairwise-elo"), Entry("ts", "trueskill")])
+    report = evaluate([history], [Entry("elo", "pairwise-elo"), Entry("ts", "trueskill")])[0]
     print_json(
         studies_tables.evaluation_json([("", report)], dict(zip(["elo"], PRESETS.values(), strict=False)))
     )

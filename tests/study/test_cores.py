@@ -26,7 +26,7 @@ def tuned(season: History, after: Callable[[int, float], None] = lambda generati
 def evaluated(season: History) -> str:
     """Return every figure, with all its digits."""
     part, _ = season.split(0.3)
-    report = evaluate(part, ENTRIES)
+    report = evaluate([part], ENTRIES)[0]
     figures = [
         (each.views, each.complaints, [bins.tolist() for bins in each.reliability])
         for each in report.evaluations

@@ -37,7 +37,7 @@ def by_hand(history: History, entry: Entry, judged: range):
 
 
 def test_each_entry_is_judged_independently(season: History) -> None:
-    report = evaluate(season, ENTRIES)
+    report = evaluate([season], ENTRIES)[0]
     assert (report.races, report.players, report.since) == (len(season), 12, None)
     assert [evaluation.label for evaluation in report.evaluations] == ["site", "mean", "luce"]
     for entry, evaluation in zip(ENTRIES, report.evaluations, strict=True):
@@ -51,7 +51,7 @@ def test_each_entry_is_judged_independently(season: History) -> None:
 
 
 def test_margins_are_differences_to_the_best_with_their_error_over_races(season: History) -> None:
-    report = evaluate(season, ENTRIES, since=season.races[100].ended_at)
+    report = evaluate([season], ENTRIES, since=season.races[100].ended_at)[0]
     figures = {each.label: each.figures for each in report.evaluations}
     assert report.best == min(figures, key=lambda label: figures[label].misordered)
     assert report.margins[report.best] == ((0.0, 0.0), (0.0, 0.0))
@@ -70,7 +70,7 @@ def test_margins_are_differences_to_the_best_with_their_error_over_races(season:
 
 def test_earlier_races_only_train(season: History) -> None:
     since = season.races[100].ended_at
-    report = evaluate(season, ENTRIES[:1], since=since)
+    report = evaluate([season], ENTRIES[:1], since=since)[0]
     assert report.races == len(season) - 100
     wrong, loss, calibration, gains = by_hand(season, ENTRIES[0], range(100, len(season)))
     (evaluation,) = report.evaluations
@@ -84,7 +84,7 @@ def test_earlier_races_only_train(season: History) -> None:
 def test_a_view_counts_only_its_players(season: History, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("racebot.study.evaluate.VIEWED", 3)
     monkeypatch.setattr("racebot.study.evaluate.FREQUENT_RACES", 25)
-    report = evaluate(season, ENTRIES[2:])
+    report = evaluate([season], ENTRIES[2:])[0]
     views = report.evaluations[0].views
     names = {"all", "best", "frequent", "bin 1", "bin 2", "bin 3", "bin 4", "bin 5"}
     assert set(views) == names
@@ -98,13 +98,13 @@ def test_a_view_counts_only_its_players(season: History, monkeypatch: pytest.Mon
 
 
 def test_two_models_are_compared_pair_by_pair(season: History) -> None:
-    report = evaluate(season, ENTRIES)
+    report = evaluate([season], ENTRIES)[0]
     assert [(c.first, c.second) for c in report.comparisons] == [
         ("site", "mean"),
         ("site", "luce"),
         ("mean", "luce"),
     ]
-    reverse = evaluate(season, ENTRIES[::-1]).comparisons
+    reverse = evaluate([season], ENTRIES[::-1])[0].comparisons
     for one, other in zip(report.comparisons, reversed(reverse), strict=True):
         assert other.betting == pytest.approx(-one.betting)
         assert (other.first_right, other.second_right) == (one.second_right, one.first_right)
@@ -113,7 +113,7 @@ def test_two_models_are_compared_pair_by_pair(season: History) -> None:
 
 
 def test_tight_races_are_hard_to_predict(season: History) -> None:
-    (comparison,) = evaluate(season, [ENTRIES[1], ENTRIES[2]]).comparisons
+    (comparison,) = evaluate([season], [ENTRIES[1], ENTRIES[2]])[0].comparisons
     assert comparison.first_challenged > comparison.first_misordered
     assert comparison.second_challenged > comparison.second_misordered
 
@@ -121,26 +121,26 @@ def test_tight_races_are_hard_to_predict(season: History) -> None:
 def test_an_unknown_model_is_refused() -> None:
     history = History.of([result("r", "ann bo")])
     with pytest.raises(ModelError, match="no rating model 'trueskil'"):
-        evaluate(history, [Entry("mistyped", "trueskil")])
+        evaluate([history], [Entry("mistyped", "trueskil")])
 
 
 def test_diverging_ratings_are_named() -> None:
     history = History.of(result(f"r{hour}", "ann bo cy", after=hour) for hour in range(40))
     entry = Entry("wild", "trueskill", {"sigma": "1e200"})
     with np.errstate(all="ignore"), pytest.raises(ModelError, match="wild: the ratings of trueskill diverge"):
-        evaluate(history, [entry])
+        evaluate([history], [entry])
 
 
 def test_an_earlier_season_trains_but_is_not_judged(season: History) -> None:
     """Its ratings count from the first race on. Models that cannot carry over are refused."""
     first, second = season.split(0.5)
-    afresh = evaluate(second, ENTRIES[:1]).evaluations[0].figures
-    report = evaluate(second, ENTRIES[:1], earlier=Earlier(first))
+    afresh = evaluate([second], ENTRIES[:1])[0].evaluations[0].figures
+    report = evaluate([second], ENTRIES[:1], earlier=Earlier(first))[0]
     carried = report.evaluations[0].figures
     since = second.races[0].ended_at
-    continued = evaluate(season, ENTRIES[:1], since=since).evaluations[0].figures
+    continued = evaluate([season], ENTRIES[:1], since=since)[0].evaluations[0].figures
     assert report.races == len(second)
     assert carried.log_loss == pytest.approx(continued.log_loss)
     assert carried.log_loss < afresh.log_loss
     with pytest.raises(ModelError, match="cannot carry"):
-        evaluate(second, [Entry("rank", "previous-rank")], earlier=Earlier(first))
+        evaluate([second], [Entry("rank", "previous-rank")], earlier=Earlier(first))

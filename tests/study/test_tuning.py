@@ -53,7 +53,7 @@ def test_figures_are_those_of_a_replay_with_ratings_carried_over(
     entries = [Entry("start", "trueskill"), Entry("tuned", "trueskill", found.parameters)]
 
     def figures(history: History, since=None) -> list[float]:
-        found = [e.figures for e in evaluate(history, entries, since=since).evaluations]
+        found = [e.figures for e in evaluate([history], entries, since=since)[0].evaluations]
         wrong = 0.0 if objective is Objective.LOG_LOSS else 1.0
         loss = 0.0 if objective is Objective.MISORDERED else 1.0
         return [wrong * each.misordered + loss * each.log_loss for each in found]
