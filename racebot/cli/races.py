@@ -156,7 +156,7 @@ def write_report(
 
     Example: racebot report "SGL 2026" sgl-2026.html
     """
-    from racebot.queries.report import ReportRow, tournament_report  # loads scipy
+    from racebot.queries.seeds import ReportRow, tournament_report  # loads scipy
     from racebot.web.api.csv_files import records_csv
 
     settings = load_settings(database=database)

@@ -206,7 +206,7 @@ def explain_race(
     floored = (ratings <= (-np.inf if floor is None else floor)).tolist()
     for i, (k, at_floor, (entrant, change)) in enumerate(zip(unit.tolist(), floored, entrants, strict=True)):
         limit_points = parts[i].get("limit", 0)
-        limit = _limit(outcome, i, limit_points, at_floor=at_floor)
+        limit, unchanged = _rules(outcome, i, change, limit_points, at_floor=at_floor)
         team_is_out = entrant.finished and change.place is None
         opponents = [
             Opponent(opposing[j][1].player, beaten[k][j], chances[k][j], names[j])
@@ -218,7 +218,7 @@ def explain_race(
             place_points=parts[i]["place"],
             limit=limit,
             limit_points=limit_points,
-            unchanged=_unchanged(change, limit, at_floor=at_floor),
+            unchanged=unchanged,
             status=EntrantStatus.DNF if team_is_out else entrant.status,
             finish_chance=finishes[k],
             place=1 + ahead[k],
@@ -257,25 +257,22 @@ def _named(terms: FloatArray, place_points: IntArray) -> tuple[list[list[int]], 
     return pushed, opposed
 
 
-def _limit(outcome: Outcome, row: int, points: int, *, at_floor: bool) -> Rule | None:
-    if not points:
-        return None
+def _rules(
+    outcome: Outcome, row: int, change: Change, limit_points: int, *, at_floor: bool
+) -> tuple[Rule | None, Rule | None]:
+    """Return the rule that limited a change, and the one that explains a change of ±0."""
+    limit = None
     unfinished = bool(outcome.unfinished[row])
-    if points < 0:
-        return Rule.UNFINISHED if unfinished else Rule.LAST
-    if unfinished or at_floor:
-        return Rule.FLOOR
-    return Rule.WINNER if outcome.group[row] == 0 else Rule.FORFEIT
-
-
-def _unchanged(change: Change, limit: Rule | None, *, at_floor: bool) -> Rule | None:
+    if limit_points < 0:
+        limit = Rule.UNFINISHED if unfinished else Rule.LAST
+    elif limit_points > 0:
+        limit = Rule.WINNER if outcome.group[row] == 0 else Rule.FORFEIT
+        limit = Rule.FLOOR if unfinished or at_floor else limit
     if change.points_change:
-        return None
-    if limit is Rule.LAST:
-        return Rule.LAST
-    if at_floor:
-        return Rule.FLOOR
-    return None if any(points for _, points in change.parts) else Rule.SMALL
+        return limit, None
+    if limit is Rule.LAST or at_floor:
+        return limit, Rule.LAST if limit is Rule.LAST else Rule.FLOOR
+    return limit, None if any(points for _, points in change.parts) else Rule.SMALL
 
 
 def rules_in(texts: Texts) -> dict[str, str]:

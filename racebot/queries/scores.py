@@ -13,9 +13,16 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import NO_NAME, RaceResult
-from racebot.scoring.need import Forecast, Outlook
 from racebot.scoring.rules import Rules
-from racebot.scoring.table import LeagueStanding, ScoredRace, ScoreTable, score_race, standings
+from racebot.scoring.table import (
+    Forecast,
+    LeagueStanding,
+    Outlook,
+    ScoredRace,
+    ScoreTable,
+    score_race,
+    standings,
+)
 
 
 @dataclass(frozen=True, slots=True)

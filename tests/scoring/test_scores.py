@@ -10,9 +10,8 @@ from hypothesis import given, strategies as st
 from racebot.errors import PayloadError, SettingsError
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.scoring.need import Chance, Forecast
 from racebot.scoring.rules import NAMED, Par, rules_of
-from racebot.scoring.table import Score, ScoredRace, add_up, score, score_race, standings
+from racebot.scoring.table import Chance, Forecast, Score, ScoredRace, add_up, score, score_race, standings
 
 MINUTE = 60_000_000
 ALL_ADDED = {"rules": "sgl-2024", "first": 0, "drop_worst_from": 0, "mean_over": 0}

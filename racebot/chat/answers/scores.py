@@ -7,7 +7,7 @@ from racebot.chat.format import ordinal
 from racebot.ledger.rows import NamedPlayer
 from racebot.queries.scores import league
 from racebot.racetime.payload import Race
-from racebot.scoring.need import Chance, Forecast
+from racebot.scoring.table import Chance, Forecast
 from racebot.settings.commands import Command
 from racebot.text.format import Count, timer
 from racebot.text.safe import plain
