@@ -49,9 +49,8 @@ from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings.registry import DEFAULT_MODEL
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET
-from racebot.settings.commands import Command, CommandNames, ParsedCommand
+from racebot.settings.commands import Command, ParsedCommand
 from racebot.settings.model import Settings
-from racebot.settings.texts import DEFAULT_TEXTS
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.rebuild import carry_out_rebuilds
 from racebot.standings.settle import Settler
@@ -209,7 +208,7 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
 def _chat(
     settler: Settler, board: Leaderboard, coming: RaceResult, world: World
 ) -> Iterator[tuple[str, str]]:
-    answers = Answers(settler, DEFAULT_TEXTS, CommandNames(), lambda _: LISTING)
+    answers = Answers(settler, Settings(minimum_finishes=2, inactive_days=90))
     room = Race(
         name=coming.name,
         category=CATEGORY,
@@ -225,7 +224,7 @@ def _chat(
     assert busy is not None and other is not None
 
     def answer(command: ParsedCommand) -> str:
-        return answers.draft(command, room, NamedPlayer(busy.player, busy.name), moderator=False)()
+        return answers.answer(command, room, NamedPlayer(busy.player, busy.name), moderator=False)
 
     for line, command, argument in (
         ("!rating", Command.RATING, ""),

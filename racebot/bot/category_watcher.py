@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 
 from racebot.bot.failures import Backoff
 from racebot.bot.room import events
-from racebot.bot.room.announcements import board_page, comparison_page
 from racebot.bot.room.answers import CommandHandler
 from racebot.bot.room.case import step
 from racebot.bot.room.connection import RoomWatch
@@ -20,12 +19,10 @@ from racebot.bot.room.events import STAY_AFTER_FINISH, STAY_AFTER_OVER, Signal
 from racebot.bot.room.inbox import RoomContext
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat.answers.answers import Answers
-from racebot.chat.answers.context import Links
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.rows import CategoryProfile
-from racebot.queries.standings import listing_of
 from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.payload import Category, Race
 from racebot.settings.model import Settings
@@ -75,7 +72,7 @@ class CategoryWorker:
         self._alive = worker.alive
         bot, secret = settings.client_id, settings.client_secret
         self._tokens = TokenSource(worker.site, bot, secret) if bot and secret else None
-        self._context = _room_context(worker, self._tokens, self.follow_goal)
+        self._context = self._room_context(worker)
         self.goals: Collection[str] = ()
         """The goals that the category has now, known after `check`."""
         self._offers: list[str] = []
@@ -96,6 +93,23 @@ class CategoryWorker:
             # Export 0 from the start, so that a first increase is visible.
             counter.labels(self.slug)
         metrics.ROOMS.labels(self.slug).set_function(lambda: len(self._watches))
+
+    def _room_context(self, worker: WorkerContext) -> RoomContext:
+        settings, tokens = worker.settings, self._tokens
+        bot, answers = tokens.client_id if tokens else None, Answers(worker.settler, settings)
+        work = LedgerWork(worker.settler, worker.clock, settings, bot, answers.greeting)
+        listens = settings.announce and settings.commands
+        return RoomContext(
+            site=worker.site,
+            tokens=tokens,
+            work=work,
+            call=worker.call,
+            settings=settings,
+            failures=worker.failures,
+            follow_goal=self.follow_goal,
+            commands=CommandHandler(work, settings, silent=tokens is None) if listens else None,
+            on_race=worker.on_race,
+        )
 
     async def check(self) -> None:
         """Check the credentials and that the category exists. Raise as `Site.category` does."""
@@ -349,19 +363,3 @@ class CategoryWorker:
         del self._watches[name], self._tasks[name]
         if not task.cancelled() and isinstance(error := task.exception(), Exception):
             self._backoff.failed(name, error)
-
-
-def _room_context(
-    worker: WorkerContext, tokens: TokenSource | None, follow_goal: Callable[[Race], Awaitable[None]]
-) -> RoomContext:
-    settings, settler, ledger = worker.settings, worker.settler, worker.settler.ledger
-    links = Links(partial(board_page, settings, ledger), partial(comparison_page, settings, ledger))
-    answers = Answers(
-        settler, settings.texts, settings.named_commands(), partial(listing_of, settings), links
-    )
-    bot = tokens.client_id if tokens else None
-    work = LedgerWork(settler, worker.clock, settings, bot, answers.greeting)
-    listens = settings.announce and settings.commands
-    commands = CommandHandler(work, answers, settings, silent=tokens is None) if listens else None
-    site, call, failures = worker.site, worker.call, worker.failures
-    return RoomContext(site, tokens, work, call, settings, failures, follow_goal, commands, worker.on_race)

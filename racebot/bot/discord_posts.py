@@ -15,8 +15,9 @@ from typing import Any
 from urllib.parse import urljoin
 
 from racebot.addresses import RACE_CARD, room_address
-from racebot.bot.room.announcements import board_page, masked, race_page, rank_changes
+from racebot.bot.room.announcements import masked, rank_changes
 from racebot.chat.format import NO_BREAK, chat_names, ordinal, percent
+from racebot.chat.links import board_page, race_page
 from racebot.chat.rating_message import opening, players, score_lines
 from racebot.ledger.discord import Post
 from racebot.ledger.rows import Leaderboard

@@ -1,23 +1,22 @@
 """Writes the live file: open rooms with their odds, finished rooms with the changes to come.
 
-Rating, forecasting and writing run on other threads than the ledger's. No failure reaches the worker.
+Reading, rating and writing run on other threads than the ledger's. No failure reaches the worker.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
 from operator import attrgetter
-from typing import TypeAlias
 
 from racebot.addresses import board_addresses
 from racebot.bot.failures import Backoff
 from racebot.bot.room.announcements import edits_between, facts_of
 from racebot.ledger.connection import RunOnLedger
-from racebot.ledger.rows import Change, Leaderboard, State
+from racebot.ledger.rows import Change, Leaderboard
+from racebot.ledger.store import Ledger
 from racebot.live_file import (
     LiveBoard,
     LiveEntrant,
@@ -30,13 +29,14 @@ from racebot.live_file import (
 from racebot.queries.leaderboard import new_places, places_now
 from racebot.queries.odds import finishing_habits, forecasts
 from racebot.queries.race import ResultEdit, named_edits, race_on_board
-from racebot.queries.scores import ComingScore, coming_scores
-from racebot.queries.standings import Listing
+from racebot.queries.scores import coming_scores
+from racebot.queries.standings import listing_of
 from racebot.races.outcome import TeamPolicy
-from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
+from racebot.races.result import Entrant, EntrantStatus, shown_names
 from racebot.racetime.payload import Race
+from racebot.settings.model import Settings
 from racebot.standings.rater import current_states
-from racebot.standings.settle import Preview, RatedRace, Settler
+from racebot.standings.settle import Settler
 
 WRITE_EVERY = 10.0
 """Seconds between two writes when nothing changes, so that readers can tell a dead worker."""
@@ -49,7 +49,6 @@ FORGET_FINISHED = timedelta(days=2)
 JOIN_WITHIN = 5.0
 """Seconds after the start in which the bot joins its rooms. Until then, the file of the last run stays."""
 _SOURCE = "live rooms"
-_Draft: TypeAlias = tuple[LiveBoard, Leaderboard, RatedRace | None]
 
 
 @dataclass(slots=True)
@@ -69,7 +68,7 @@ class LiveWriter:
     """Keeps the live file of one worker up to date."""
 
     settler: Settler
-    listing: Callable[[Leaderboard], Listing]
+    settings: Settings
     call: RunOnLedger
     clock: Callable[[], datetime]
     backoff: Backoff
@@ -165,18 +164,18 @@ class LiveWriter:
 
     async def _described(self, room: _OpenRoom) -> LiveRoom | None:
         """Return a room for the file, None if no leaderboard of ours rates it or its race is settled."""
-        race, room.changed = room.race, False
-        drafts = await self.call(self._read, race)
-        if not drafts:
+        race = room.race
+        # In the order of the ledger, and so of the pages of recorded races.
+        planned = sorted(self.settler.rules.leaderboards(race), key=attrgetter("name"))
+        if not planned or await self.call(self._ledger.races.has, race.name):
             return None
-        boards = list[_Draft]()
-        for name, draft in drafts:
-            item = f"{race.name} on {name}"
-            room.changed = True
+        boards = list[LiveBoard]()
+        for board in planned:
+            item = f"{race.name} on {board.name}"
             if not self.backoff.rests(item):
                 with self.backoff.trying(item):
-                    boards.append(await asyncio.to_thread(draft))
-                    room.changed = False
+                    boards.append(await asyncio.to_thread(self._on_board, race, board))
+        room.changed = len(boards) < len(planned)  # then it is tried again
         return LiveRoom(
             race=race.name,
             category=race.category,
@@ -186,105 +185,65 @@ class LiveWriter:
             started_at=race.started_at,
             ended_at=race.result.ended_at if race.result else None,
             updated_at=room.seen_at,
-            leaderboards=await self.call(self._ranked, boards),
+            leaderboards=tuple(boards),
         )
 
-    def _ranked(self, drafts: Sequence[_Draft]) -> tuple[LiveBoard, ...]:
-        """Add the scores of the race, and the places on the leaderboards before and after it."""
-        boards = []
-        for live, board, rated in drafts:
-            now, listing, new, par, scores = {}, self.listing(board), {}, None, list[ComingScore]()
-            if rated is not None and listing.scoring:
-                par, scores = coming_scores(self._ledger, board, listing.scoring, rated.result)
-            if rated is None:
-                now = places_now(self._ledger, board, listing)
-            else:
-                new = new_places(self._ledger, board, listing, rated.result.ended_at, rated.changes)
-            entrants = []
-            for each in live.entrants:
-                before, after = new.get(each.id, (now.get(each.id), None))
-                entrants.append(replace(each, rank_before=before, rank_after=after))
-            boards.append(replace(live, entrants=tuple(entrants), par=par, scores=tuple(scores)))
-        return tuple(boards)
-
-    def _read(self, race: Race) -> Sequence[tuple[str, Callable[[], _Draft]]]:
-        """Read what the room's leaderboards know about its entrants, for another thread to rate and forecast.
-
-        Empty if the race is settled.
-        """
-        rules, result = self.settler.rules, race.result
-        if self._ledger.races.has(race.name):
-            return []
-        entrants = tuple(
-            entrant
-            for entrant in self._ledger.people.amended(race).entrants
-            if entrant.user_id is not None and not race.hidden
-        )
-        stored = self._ledger.leaderboards.all()
-        stems = dict(zip((b.key for b in stored), (a.stem for a in board_addresses(stored)), strict=True))
-        previews = {}
-        if result is not None and result.final and rules.counts(result):
-            previews = {each.leaderboard.name: each for each in self.settler.previews(result)}
-        drafts, hidden = [], self._ledger.people.hidden()
-        # In the order of the ledger, and so of the pages of recorded races.
-        for planned in sorted(rules.leaderboards(race), key=attrgetter("name")):
-            board = self._ledger.leaderboards.get(planned.category, planned.name) or planned
-            players = [str(entrant.user_id) for entrant in entrants]
-            address = None if board.id is None else stems[board.id]
-            preview = previews.get(board.name)
-            masked = None if preview is None else self._ledger.people.masked(preview.result)
-            try:
-                habits = finishing_habits(self._ledger, board, players)
-                known = tuple(zip(current_states(self._ledger, board, players), habits, strict=True))
-                draft = partial(_live_board, board, address, entrants, known, preview, masked, hidden)
-            except Exception as error:  # only this leaderboard is left out
-                draft = partial(_fail, error)
-            drafts.append((board.name, draft))
-        return drafts
+    def _on_board(self, race: Race, planned: Leaderboard) -> LiveBoard:
+        """Describe a room on one leaderboard, with what its result would change."""
+        with self.settler.reading() as settler:
+            ledger, result, stored = settler.ledger, race.result, settler.ledger.leaderboards.all()
+            board = ledger.leaderboards.get(planned.category, planned.name) or planned
+            address = board_addresses(stored)[stored.index(board)].stem if board in stored else None
+            live = LiveBoard(address, board.name, (), needs_record=not board.rule.finished)
+            entrants = [each for each in ledger.people.amended(race).entrants if each.user_id is not None]
+            if race.hidden or not entrants:
+                return live
+            listing, hidden = listing_of(self.settings, board), ledger.people.hidden()
+            is_final = result is not None and result.final and settler.rules.counts(result)
+            found = settler.preview(result, board.name) if result is not None and is_final else []
+            if not found:
+                now = places_now(ledger, board, listing)
+                shown = _entrants(
+                    ledger, board, entrants, {}, {player: (now[player], None) for player in now}
+                )
+            for rated in found:
+                masked = ledger.people.masked(rated.result)
+                outcome = race_on_board(board, masked, rated.changes, rated.note, withheld=hidden)
+                live = replace(live, outcome=outcome)
+                if listing.scoring:
+                    par, scores = coming_scores(ledger, board, listing.scoring, rated.result)
+                    live = replace(live, par=par, scores=tuple(scores))
+                ranks = new_places(ledger, board, listing, rated.result.ended_at, rated.changes)
+                changes = {change.player: change for change in rated.changes}
+                shown = _entrants(ledger, board, entrants, changes, ranks)
+            visible = sorted((each for each in shown if each.id not in hidden), key=_position)
+            return replace(live, entrants=tuple(visible))
 
 
-def _fail(error: Exception) -> _Draft:
-    raise error
-
-
-def _live_board(
+def _entrants(
+    ledger: Ledger,
     board: Leaderboard,
-    address: str | None,
     entrants: Sequence[Entrant],
-    known: Sequence[tuple[tuple[State, bool], float]],
-    preview: Preview | None,
-    masked: RaceResult | None,
-    hidden: Collection[str],
-) -> _Draft:
-    """Describe a room on one leaderboard, and rate its result.
-
-    `known` are the entrants' states, whether they have raced here, and their finishing habits. `masked` is
-    the result without the names of hidden players.
-    """
-    record = not board.rule.finished
-    if not entrants:
-        return LiveBoard(address, board.name, (), needs_record=record), board, None
+    changes: Mapping[str, Change],
+    ranks: Mapping[str, tuple[int | None, int | None]],
+) -> Iterator[LiveEntrant]:
+    """Yield the entrants with their chances, their `changes`, and their `ranks` before and after the race."""
+    players = [str(entrant.user_id) for entrant in entrants]
     by_team = board.teams != TeamPolicy.INDIVIDUAL and any(e.team for e in entrants)
-    states = [state for state, _ in known]
-    found = forecasts(board, [state for state, _ in states], [habit for _, habit in known])
+    states = current_states(ledger, board, players)
+    found = forecasts(board, [state for state, _ in states], finishing_habits(ledger, board, players))
     has_odds = not by_team and len(found) > 1
     racing = [row for row, entrant in enumerate(entrants) if entrant.status is EntrantStatus.RACING]
     chance_now = {}
     if has_odds and racing and any(entrant.finished for entrant in entrants):
         left = forecasts(board, [states[row][0] for row in racing])
         chance_now = {row: each.win_chance for row, each in zip(racing, left, strict=True)}
-    changes: dict[str, Change] = {}
-    rated, outcome = None, None
-    if preview is not None and masked is not None:
-        rated = preview.rate()
-        changes = {change.player: change for change in rated.changes}
-        outcome = race_on_board(board, masked, rated.changes, rated.note, withheld=hidden)
     names = shown_names(entrants)
-    shown = []
     for row, (entrant, (_, raced), forecast) in enumerate(zip(entrants, states, found, strict=True)):
-        player = str(entrant.user_id)
+        player = players[row]
         change = changes.get(player)
-        live = LiveEntrant(
+        before, after = ranks.get(player, (None, None))
+        yield LiveEntrant(
             id=player,
             name=names[entrant],
             status=entrant.status,
@@ -296,14 +255,12 @@ def _live_board(
             finish_chance=forecast.finish_chance,
             after=change.points_after if change else None,
             change=change.points_change if change else None,
+            rank_before=before,
+            rank_after=after,
             chance_now=chance_now.get(row),
             finish_by_rating=forecast.finish_by_rating,
             stream=entrant.profile.twitch if entrant.profile and entrant.profile.live else "",
         )
-        if player not in hidden:
-            shown.append(live)
-    shown.sort(key=_position)
-    return LiveBoard(address, board.name, tuple(shown), outcome, record), board, rated
 
 
 def _edited(fresh: LiveRoom, before: LiveRoom | None, edits: tuple[ResultEdit, ...]) -> LiveRoom:

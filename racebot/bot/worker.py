@@ -27,7 +27,6 @@ from racebot.ledger.connection import LedgerThread
 from racebot.ledger.lock import health_timeout, locked, utc_now
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
-from racebot.queries.standings import listing_of
 from racebot.racetime.client import Gate, Site
 from racebot.settings.model import Settings
 from racebot.standings.counting import rating_rules
@@ -158,7 +157,7 @@ class Worker:
             ledger = await self._call(Ledger.open, settings.database, holds_lock=True)
             settler = Settler(ledger, rating_rules(settings))
             jobs = Jobs(self._failed, self._failures.recovered)
-            live = LiveWriter(settler, partial(listing_of, settings), self._call, self._clock, self._harmless)
+            live = LiveWriter(settler, settings, self._call, self._clock, self._harmless)
             writing = asyncio.create_task(live.run(), name="live rooms")
             try:
                 interval, failures, clock = settings.request_interval, self._failures, self._clock

@@ -6,7 +6,8 @@ Each race is rated in one transaction: its result, the changes and the standings
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -18,7 +19,7 @@ from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.rater import Rater, current_rater
+from racebot.standings.rater import current_rater
 from racebot.standings.rebuild import update_ratings
 
 log = logging.getLogger(__name__)
@@ -39,21 +40,6 @@ class RatedRace:
     def by_team(self) -> bool:
         """Return whether the leaderboard rates team races by team."""
         return self.leaderboard.teams == TeamPolicy.TEAM
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """A result to rate on a leaderboard, without the ledger. `note` names an order that keeps it out."""
-
-    leaderboard: Leaderboard
-    result: RaceResult
-    rater: Rater
-    note: str | None
-
-    def rate(self) -> RatedRace:
-        """Rate the result. Call it only once."""
-        row = self.rater.rate(self.result, self.note)
-        return RatedRace(self.leaderboard, self.result, row.changes, row.note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +64,29 @@ class Settler:
         """The rules of the settings, with current names in place of earlier names of goals."""
         self.refresh_rules()
 
-    def preview(self, result: RaceResult) -> list[RatedRace]:
-        """Return the changes that a result would cause if it were recorded now. Writes nothing."""
-        return [each.rate() for each in self.previews(result)]
+    @contextmanager
+    def reading(self) -> Generator[Settler]:
+        """Yield a settler with the same rules on its own connection, which only reads, for any thread."""
+        with Ledger.open_to_read(self.ledger.path) as ledger, ledger.snapshot():
+            yield Settler(ledger, self._settings)
 
-    def previews(self, result: RaceResult) -> list[Preview]:
-        """Read the ledger for a preview. The slow part is `Preview.rate`, which can run on any thread."""
+    def preview(self, result: RaceResult, only: str | None = None) -> list[RatedRace]:
+        """Return the changes that a result would cause if it were recorded now. Writes nothing.
+
+        `only` names the one leaderboard that is wanted.
+        """
         self.refresh_rules()
         result = self.ledger.people.amended(result)
         players = sorted(e.user_id for e in result.entrants if e.user_id is not None)
         found = []
         for config in self.rules.configs_to_rate(result):
             board = self._stored_or_new(config, result)
+            if only not in {None, board.name}:
+                continue
             moment = self._next_moment([] if board.id is None else [board], result.ended_at)
             rater = current_rater(self.ledger, board, players, moment, result.name)
-            found.append(Preview(board, result, rater, self.ledger.races.note(board, result.name)))
+            row = rater.rate(result, self.ledger.races.note(board, result.name))
+            found.append(RatedRace(board, result, row.changes, row.note))
         return found
 
     def settle(self, result: RaceResult, now: datetime) -> bool:

@@ -1,7 +1,7 @@
 import pytest
 from builders import result, settler_of
 
-from racebot.bot.room.announcements import rating_buttons
+from racebot.chat.links import rating_buttons
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
 

@@ -17,13 +17,14 @@ from racebot.ledger.connection import P, T
 from racebot.ledger.store import Ledger
 from racebot.live_file import LiveBoard, LiveReport, LiveRoom, live_path, read_live, write_live
 from racebot.queries.race import race_report
-from racebot.queries.standings import Listing
 from racebot.races.result import HIDDEN_NAME, EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
+from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
+SETTINGS = Settings(minimum_finishes=0)
 HURDLE = RatingRules(LeaderboardConfig("thurstone-hurdle"))
 
 
@@ -34,7 +35,11 @@ class Writing:
         self.settler = Settler(ledger, HURDLE)
         self.clock = clock
         self.path = live_path(ledger.path)
-        self.writer = LiveWriter(self.settler, lambda _: Listing(), at_once, clock, backoff())
+        self.writer = self.made()
+
+    def made(self) -> LiveWriter:
+        """Return a writer as a new process makes it."""
+        return LiveWriter(self.settler, SETTINGS, at_once, self.clock, backoff())
 
     def rooms(self) -> dict[str, LiveRoom]:
         report = read_live(self.path)
@@ -126,7 +131,7 @@ async def test_race_that_changes_no_rating_keeps_its_last_state(
     writing.writer.update(replace(race, **facts))  # type: ignore[arg-type]
     await until(lambda: writing.rooms()["orb/r"].refused == refused)
     await writing.stop()
-    writing.writer = LiveWriter(writing.settler, lambda _: Listing(), at_once, writing.clock, backoff())
+    writing.writer = LiveWriter(writing.settler, SETTINGS, at_once, writing.clock, backoff())
     monkeypatch.setattr(live_writer, "JOIN_WITHIN", 0.0)
     writing.start()
     await writing.shown(replace(opened("ann", "bo"), name="orb/next"))
@@ -163,7 +168,7 @@ async def test_recorded_races_of_the_list_cause_no_ledger_work(ledger: Ledger) -
         done.append(work.__name__)
         return work(*arguments, **options)
 
-    writer = LiveWriter(Settler(ledger, HURDLE), lambda _: Listing(), call, Clock(), backoff())
+    writer = LiveWriter(Settler(ledger, HURDLE), SETTINGS, call, Clock(), backoff())
     for number in range(3):
         writer.update(finished(result(f"r{number}", "ann bo")))
     await written(writer, live_path(ledger.path))
@@ -179,7 +184,7 @@ async def test_race_may_be_recorded_while_others_are_read(ledger: Ledger, caplog
                 writer.update(replace(finished(result("r", "ann bo")), name=name))
         return work(*arguments, **options)
 
-    writer = LiveWriter(Settler(ledger, HURDLE), lambda _: Listing(), call, Clock(), backoff())
+    writer = LiveWriter(Settler(ledger, HURDLE), SETTINGS, call, Clock(), backoff())
     for name in names:
         writer.update(replace(opened("ann", "bo"), name=name))
     await written(writer, live_path(ledger.path))
@@ -231,7 +236,7 @@ async def test_restart_keeps_the_rooms_until_the_bot_has_joined_them(writing: Wr
     for name in ("orb/seen", "orb/lost"):
         await writing.shown(replace(opened("ann", "bo"), name=name))
     await writing.stop()
-    writing.writer = LiveWriter(writing.settler, lambda _: Listing(), at_once, writing.clock, backoff())
+    writing.writer = LiveWriter(writing.settler, SETTINGS, at_once, writing.clock, backoff())
     writing.start()
     writing.writer.update(replace(opened("ann", "bo"), name="orb/seen"))
     assert set(writing.rooms()) == {"orb/seen", "orb/lost"}

@@ -44,7 +44,6 @@ from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.live_file import live_path, read_live
-from racebot.queries.standings import Listing
 from racebot.races.rooms import RoomRule
 from racebot.racetime import client
 from racebot.racetime.client import Gate, Site
@@ -280,14 +279,16 @@ async def pictures(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) 
 async def leaderboards_of_open_rooms(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) -> Work:
     boards = [LeaderboardConfig("elo-ffa", name=name, goals=("Any Orb",)) for name in ("Bad", "Good")]
     settler = Settler(ledger, RatingRules(boards[0], tuple(boards)))
-    drawn = live_writer._live_board
+    drawn = LiveWriter._on_board
 
-    def draw(board: Leaderboard, *rest: Any) -> Any:
-        return _refuse() if board.name == "Bad" else drawn(board, *rest)
+    def draw(self: LiveWriter, race: Any, board: Leaderboard) -> Any:
+        if board.name == "Bad":
+            _refuse()
+        return drawn(self, race, board)
 
-    patch.setattr(live_writer, "_live_board", draw)
+    patch.setattr(LiveWriter, "_on_board", draw)
     patch.setattr(live_writer, "JOIN_WITHIN", 0.0)
-    writer = LiveWriter(settler, lambda _: Listing(), at_once, Clock(), backoff)
+    writer = LiveWriter(settler, Settings(minimum_finishes=0), at_once, Clock(), backoff)
     writer.update(seen(status="open", entrants=(entrant("ann"), entrant("bo"))))
 
     async def write() -> None:

@@ -1,25 +1,25 @@
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from builders import CATEGORY, GOAL, entrant, existing, result, seen
 from hypothesis import assume, given, strategies as st
+from worker_support import spaced
 
 from racebot import __version__
 from racebot.chat.answers.answers import Answers
-from racebot.chat.answers.context import Links
 from racebot.ledger.rows import Carry, Leaderboard, NamedPlayer as Person
 from racebot.ledger.store import Ledger
 from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.history import last_race
-from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
-from racebot.scoring.rules import Rules
-from racebot.settings.commands import LONGEST_ARGUMENT, Command, CommandNames, ParsedCommand
+from racebot.settings.commands import LONGEST_ARGUMENT, Command, ParsedCommand
+from racebot.settings.model import Settings
 from racebot.settings.texts import Texts
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings
@@ -34,18 +34,13 @@ Ask = Callable[..., str]
 NO_ODDS = Texts().odds_none.format(counts=Count(True))
 
 
-def asking(
-    ledger: Ledger,
-    *,
-    model: str = "thurstone-hurdle",
-    texts: Texts | None = None,
-    listing: Listing | None = None,
-    listings: Mapping[str, Listing] | None = None,
-    link: str | None = None,
-    named: tuple[LeaderboardConfig, ...] = (),
-) -> Ask:
-    """Asks in a room of `GOAL`, after three races: Ann beats Bo twice and Bo her once, Cy never finishes."""
-    settler = Settler(ledger, RatingRules(LeaderboardConfig(model), named))
+def asking(ledger: Ledger, *, named: tuple[LeaderboardConfig, ...] = (), **given: Any) -> Ask:
+    """Asks in a room of `GOAL`, after three races: Ann beats Bo twice and Bo her once, Cy never finishes.
+
+    `given` are settings.
+    """
+    settings = Settings(**{"minimum_finishes": 0, **given})
+    settler = Settler(ledger, RatingRules(LeaderboardConfig(settings.model), named))
     settler.add_past_races(
         [
             result("a", "ann bo", dnf="cy"),
@@ -54,27 +49,20 @@ def asking(
         ],
         "import",
     )
-
-    def listed(board: Leaderboard) -> Listing:
-        assert board.category == CATEGORY
-        return listings[board.name] if listings else listing or Listing()
-
-    links = Links(lambda _: link, lambda _, *players: link and "/".join((link, *players)))
-    answers = Answers(settler, texts or Texts(), CommandNames(), listed, links)
+    answers = Answers(settler, settings)
 
     def ask(
         command: Command, argument: str = "", *, by: Person = ANN, race: Race = OPEN, moderator: bool = False
     ) -> str:
-        answer = answers.draft(ParsedCommand(command, argument), race, by, moderator=moderator)()
-        return answer.replace("\N{NO-BREAK SPACE}", " ")
+        return spaced(answers.answer(ParsedCommand(command, argument), race, by, moderator=moderator))
 
     return ask
 
 
 def asked(settler: Settler, command: Command, race: Race = OPEN) -> str:
-    """Ask as Ann, with the default texts and listing."""
-    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
-    return answers.draft(ParsedCommand(command), race, ANN, moderator=False)()
+    """Ask as Ann, with the default texts."""
+    answers = Answers(settler, Settings(minimum_finishes=0))
+    return answers.answer(ParsedCommand(command), race, ANN, moderator=False)
 
 
 def add(ledger: Ledger, *races: RaceResult) -> None:
@@ -219,19 +207,19 @@ def test_a_discriminator_chooses_between_players_with_the_same_name(ledger: Ledg
 
 
 def test_unlisted_player_learns_the_reason(ledger: Ledger) -> None:
-    few = asking(ledger, listing=Listing(minimum_finishes=5))
+    few = asking(ledger, minimum_finishes=5)
     assert few(Command.LEADERBOARD) == "No player is ranked yet. Finishes needed: 5"
     mine = points(ledger, ANN)  # after three finishes
     assert f"Ann: {mine}?, 2 more finishes to be ranked" in few(Command.RATING)
-    one = asking(ledger, listing=Listing(minimum_finishes=4))
+    one = asking(ledger, minimum_finishes=4)
     assert f"Ann: {mine}?, 1 more finish to be ranked" in one(Command.RATING)
-    three = asking(ledger, listing=Listing(minimum_finishes=3))
+    three = asking(ledger, minimum_finishes=3)
     assert f"Ann: {mine}, " in three(Command.RATING)
     assert three(Command.LEADERBOARD, by=CY).endswith(", 3 more finishes to be ranked")
 
 
 def test_points_of_unranked_players_carry_a_question_mark_in_every_answer(ledger: Ledger) -> None:
-    ask = asking(ledger, listing=Listing(minimum_finishes=4))  # Ann and Bo have three finishes
+    ask = asking(ledger, minimum_finishes=4)  # Ann and Bo have three finishes
     mine, other = points(ledger, ANN), points(ledger, BO)
     assert ask(Command.WHY).startswith(f"Ann {mine}? (")
     assert f" · {mine}? and {other}? · " in ask(Command.VERSUS, "bo")
@@ -240,7 +228,7 @@ def test_points_of_unranked_players_carry_a_question_mark_in_every_answer(ledger
     assert re.search(r" · \d+ \(\+\d+\) if recorded", ask(Command.RATING, race=finished)), "the fourth finish"
     assert re.match(r"Ann \d+ \(\+\d+\) if recorded", ask(Command.WHY, race=finished))
     assert re.match(r"Bo \d+\? \(−\d+\) if recorded", ask(Command.WHY, race=finished, by=BO))
-    ranked = asking(ledger, listing=Listing(minimum_finishes=3))
+    ranked = asking(ledger, minimum_finishes=3)
     for command in (Command.RATING, Command.WHY, Command.VERSUS):
         assert "?" not in ranked(command, "bo")
 
@@ -251,12 +239,10 @@ def test_why_marks_points_after_the_race_by_the_finishes_then(
 ) -> None:
     """Ann has finished three races, the last one included."""
     texts = Texts(why="{after} ", why_pending="{after} ")
-    listing = Listing(minimum_finishes=needed)
-    answer = asking(ledger, texts=texts, listing=listing)(Command.WHY)
+    answer = asking(ledger, texts=texts, minimum_finishes=needed)(Command.WHY)
     assert re.sub(r"\d", "", answer.split(" ")[0]) == shown
     coming = seen(result("now", "ann", dnf="bo", after=3, recorded=False))
-    listing = Listing(minimum_finishes=needed + 1)
-    answer = asking(ledger, texts=texts, listing=listing)(Command.WHY, race=coming)
+    answer = asking(ledger, texts=texts, minimum_finishes=needed + 1)(Command.WHY, race=coming)
     assert re.sub(r"\d", "", answer.split(" ")[0]) == shown
 
 
@@ -270,7 +256,7 @@ def test_counts_of_one_are_in_the_singular(ledger: Ledger) -> None:
 
 def test_inactive_player_learns_the_reason(ledger: Ledger) -> None:
     asking(ledger)
-    ask = asking(ledger, listing=Listing(inactive_days=10))
+    ask = asking(ledger, inactive_days=10)
     add(ledger, result("d", "bo di", after=24 * 30))
     assert "not listed after 29 days without a race" in ask(Command.RATING)
     assert "1st of 2" in ask(Command.RATING, "bo")
@@ -310,14 +296,14 @@ def test_leaderboard_shows_the_first_players(ledger: Ledger) -> None:
 
 
 def test_a_leaderboard_too_long_for_a_message_says_how_many_players_it_shows(ledger: Ledger) -> None:
-    page = f"https://example.org/{'p' * 150}"
-    ask = asking(ledger, link=page)
+    site = f"https://example.org/{'p' * 150}"
+    ask = asking(ledger, pages_url=site)
     names = " ".join(f"player-{n:02}-{'w' * 15}" for n in range(40))
     add(ledger, result("d", names, after=9))
     answer = ask(Command.LEADERBOARD, "25")
     opening, _, rest = answer.partition(": ")
     shown = rest.split(" · ")
-    assert shown.pop() == page
+    assert shown.pop().startswith(site)
     assert opening == f"Any Orb, top {len(shown)} of 43"
     assert 20 < len(shown) < 25
     assert len(answer) <= 1000
@@ -472,9 +458,10 @@ def test_words_between_names_can_be_part_of_a_name(ledger: Ledger) -> None:
 
 
 def test_answers_link_the_page_of_the_leaderboard_and_of_both_players(ledger: Ledger) -> None:
-    ask = asking(ledger, link="https://example.org")
-    assert ask(Command.LEADERBOARD, "1").endswith(" · https://example.org")
-    assert ask(Command.VERSUS, "bo").endswith(" https://example.org/id-ann/id-bo")
+    ask = asking(ledger, pages_url="https://example.org")
+    assert ask(Command.LEADERBOARD, "1").endswith(" · https://example.org/leaderboards/orb/any-orb.html")
+    page = "https://example.org/players/id-ann/orb/any-orb.html?vs=id-bo#vs-id-bo"
+    assert ask(Command.VERSUS, "bo").endswith(page)
 
 
 def test_comparison_needs_another_player(ledger: Ledger) -> None:
@@ -491,7 +478,9 @@ def test_help_lists_the_commands(ledger: Ledger) -> None:
         f"racebot {__version__}: !rating [name], !why [name], !leaderboard, !vs name, !odds,"
         " !ratings hide me. Ratings count once a race is recorded."
     )
-    scored = asking(ledger, listing=Listing(scoring=Rules()))(Command.HELP)
+    scored = asking(ledger, leaderboards=[{"name": GOAL, "goals": [GOAL], "scoring": "sgl-2025"}])(
+        Command.HELP
+    )
     assert ", !odds, !score [name], !need [name], !ratings hide me." in scored
     assert ask(Command.HELP, moderator=True).endswith(
         " · Moderators: !ratings off, !ratings on, !ratings redo, !ratings count, !ratings skip,"

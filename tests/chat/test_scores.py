@@ -4,12 +4,13 @@ In each of three races, two finish after 60 and 61 minutes: the par is 60:30, an
 Ann wins two and Bo one, so that her mean is 100.28 and his 99.72. Cy never finishes.
 """
 
+from typing import Any
+
 import pytest
-from builders import CATEGORY, entrant, existing, result, seen
+from builders import CATEGORY, GOAL, entrant, existing, result, seen
 
 from racebot.chat.rating_message import race_scores, why_score
 from racebot.ledger.store import Ledger
-from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.scoring.rules import Rules, rules_of
 from racebot.scoring.table import score_race
@@ -20,8 +21,12 @@ from racebot.standings.counting import LeaderboardConfig
 from .test_answers import ANN, BO, DI, Ask, add, asking
 
 
+def table(name: str, **parts: int) -> dict[str, Any]:
+    return {"name": name, "goals": [name], "scoring": {"rules": "sgl-2025", **parts}}
+
+
 def league(ledger: Ledger, **parts: int) -> Ask:
-    return asking(ledger, listing=Listing(scoring=rules_of("sgl-2025", **parts)))
+    return asking(ledger, leaderboards=[table(GOAL, **parts)])
 
 
 def test_score_tells_the_standing_its_races_and_the_cut(ledger: Ledger) -> None:
@@ -72,8 +77,7 @@ def test_a_leaderboard_without_scoring_leaves_score_and_need_to_other_bots(ledge
 @pytest.mark.parametrize("raced", [True, False])
 def test_score_says_that_this_leaderboard_has_none_if_another_has(ledger: Ledger, raced: bool) -> None:
     cup = LeaderboardConfig("thurstone-hurdle", name="Cup", category=CATEGORY, goals=("Cup",))
-    listings = {"Any Orb": Listing(), "Cup": Listing(scoring=rules_of("sgl-2025"))}
-    ask = asking(ledger, listings=listings, named=() if raced else (cup,))
+    ask = asking(ledger, leaderboards=[table("Cup")], named=() if raced else (cup,))
     if raced:
         add(ledger, result("cup", "ann bo", goal="Cup", after=3))
     assert ask(Command.SCORE) == "Any Orb has no scores by par."

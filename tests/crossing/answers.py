@@ -35,7 +35,7 @@ from racebot.queries.seeds import seed_list
 from racebot.queries.standings import listing_of
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
-from racebot.settings.commands import Command, CommandNames, ParsedCommand
+from racebot.settings.commands import Command, ParsedCommand
 from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.counting import rating_rules
@@ -133,7 +133,7 @@ def answers(
                 yield "info box", race, info_block(masked(ledger, rated, settings.texts), settings.texts)
         embeds = race_embeds(ledger, settings, Post(race, "1234567890", "result", None, {}, None))
         yield "discord", race, body([each for each in embeds if each.board == name], settings.texts)
-    chat = Answers(settler, settings.texts, CommandNames(), partial(listing_of, settings))
+    chat = Answers(settler, settings)
     for player in people:
         known = existing(ledger.players.get(player))
         standings = player_report(ledger, player, partial(listing_of, settings), limit=99).leaderboards
@@ -143,7 +143,7 @@ def answers(
             yield (
                 "chat",
                 player,
-                chat.draft(ParsedCommand(command), side.rooms[name], asker, moderator=False)(),
+                chat.answer(ParsedCommand(command), side.rooms[name], asker, moderator=False),
             )
 
 

@@ -31,7 +31,6 @@ from racebot.bot.room.case import step
 from racebot.bot.room.events import Frame, Listed, Moment
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat import info_box
-from racebot.chat.answers.answers import Answers
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
 from racebot.files.read import read_races
@@ -45,7 +44,6 @@ from racebot.racetime import client, frames, payload
 from racebot.settings import model as settings, sources
 from racebot.settings.commands import Command, CommandNames
 from racebot.settings.model import InfoPolicy
-from racebot.settings.texts import Texts
 from racebot.standings.counting import LeaderboardConfig, RatingRules, rating_rules
 from racebot.standings.settle import Settler
 from racebot.text import safe
@@ -273,19 +271,17 @@ def chat(data: bytes) -> None:
     message["user"] |= {"name": source.text(), "can_moderate": bool(source.number(2))}
     with contextlib.suppress(_RollBack), ledger.transaction():
         settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
-        answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
         limits = settings.Settings(answers_per_person=3, answers_per_room=10)
         work = LedgerWork(settler, lambda: NOON, limits, "id")
-        talk = CommandHandler(work, answers, limits, clock=lambda: 0.0)
+        talk = CommandHandler(work, limits, clock=lambda: 0.0)
         with only_own_errors():
             found = payload.parse_race(document(source, {**RACE, "recorded": False}))
             raw = written({"type": "chat.message", "message": message}, Bytes(b""))
             heard = frames.parse_event(read_json(raw))
             assert isinstance(heard, frames.ChatMessage)
             asked = talk.parse(heard, found)
-            said = talk.reply(asked, found, is_quiet=False) if asked else None
-            if said is not None:
-                text = said.draft()
+            if asked is not None:
+                text = (talk.obey(asked.order, found) if asked.order else talk.reply(asked, found)).text
                 assert len(text) <= MESSAGE_LIMIT
                 assert not {unicodedata.category(char) for char in text.translate(ADDED)} & HIDDEN
                 assert "@" not in text and "://" not in text

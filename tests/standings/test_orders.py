@@ -19,8 +19,8 @@ from racebot.queries.leaderboard import board_totals, leaderboard_report, place_
 from racebot.queries.race import race_report
 from racebot.queries.standings import Listing
 from racebot.races.result import NO_NAME, RaceResult
-from racebot.settings.commands import Command, CommandNames, ParsedCommand
-from racebot.settings.texts import Texts
+from racebot.settings.commands import Command, ParsedCommand
+from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
@@ -65,10 +65,10 @@ def settle(settler: Settler, race: RaceResult) -> RaceResult:
 
 
 def ask(settler: Settler, command: Command, argument: str = "", by: str = "bo") -> str:
-    answers = Answers(settler, Texts(), CommandNames(), lambda _: Listing())
+    answers = Answers(settler, Settings(minimum_finishes=0))
     room = seen(status="open", entrants=(entrant("ann", "racing"), entrant("bo", "racing")))
     asker = Person(f"id-{by}", by.title())
-    return answers.draft(ParsedCommand(command, argument), room, asker, moderator=False)()
+    return answers.answer(ParsedCommand(command, argument), room, asker, moderator=False)
 
 
 def alone(races: list[RaceResult], tmp: Ledger) -> dict[str, float]:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from builders import NOON, entrant, result
 
-from racebot.bot.room.announcements import comparison_page
+from racebot.chat.links import comparison_page
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.store import Ledger
 from racebot.queries.standings import Listing

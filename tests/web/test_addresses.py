@@ -8,7 +8,7 @@ from builders import result
 from hypothesis import example, given, strategies as st
 
 from racebot.addresses import PAGE_SIZE, PLAYER, RACE, board_addresses, link, segment, text_of
-from racebot.bot.room.announcements import comparison_page
+from racebot.chat.links import comparison_page
 from racebot.ledger.rows import Leaderboard
 from racebot.queries.player import opponent_rank, opponents_of
 from racebot.settings.model import Settings

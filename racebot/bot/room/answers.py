@@ -7,11 +7,11 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.bot.room.orders import QUIET, RoomOrder, RoomOrders, order_in
 from racebot.chat.answers.answers import Answers
-from racebot.chat.answers.context import Draft
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.ledger.rows import NamedPlayer
 from racebot.racetime.frames import ChatHistory, ChatMessage
@@ -84,12 +84,11 @@ class Question:
         return not self.over_limit and self.command.command in {Command.RATING, Command.WHY}
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer, drafted outside the ledger's thread, for the room or only for the user `to`."""
+class Reply(NamedTuple):
+    """An answer for the room, or only for the user `to`. An empty one is not given."""
 
-    draft: Draft
-    to: str | None
+    text: str
+    to: str | None = None
 
 
 @dataclass
@@ -100,17 +99,16 @@ class CommandHandler:
     """
 
     work: LedgerWork
-    answers: Answers
     settings: Settings
     silent: bool = False
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        self.texts, self.names = self.answers.texts, self.answers.names
+        self.texts, self.names = self.settings.texts, self.settings.named_commands()
         self._orders = RoomOrders(self.work, self.texts, self.names)
         self._limiter = Limiter(self.settings.answers_per_person, self.settings.answers_per_room)
         self._seen: deque[str] = deque(maxlen=MESSAGES_KEPT)
-        self._given: dict[tuple[str, str | None, str], float] = {}
+        self._given: dict[tuple[str, Reply], float] = {}
         self._noted: deque[str] = deque(maxlen=MESSAGES_KEPT)
         """Races whose room knows that they do not count."""
 
@@ -161,42 +159,45 @@ class CommandHandler:
             return None
         return None if message.id in self._seen else self.names.parse(message.text)
 
-    def reply(self, question: Question, race: Race, *, is_quiet: bool) -> Reply | None:
-        """Carry out an order, or draft an answer. Ledger work."""
+    def obey(self, order: RoomOrder, race: Race) -> Reply:
+        """Carry out an order. Ledger work."""
+        return Reply(
+            self._orders.carry_out(order, race), order.message.user_id if order.is_about_self else None
+        )
+
+    def reply(self, question: Question, race: Race) -> Reply:
+        """Answer a question, from an own connection to the ledger."""
         command, message = question.command, question.message
         asker = NamedPlayer(str(message.user_id), message.user_name)
         if question.over_limit:
-            return None if is_quiet else Reply(lambda: self.texts.answers_pause, asker.id)
-        if order := question.order:
-            text = self._orders.carry_out(order, race)
-            return Reply(lambda: text, asker.id if order.is_about_self else None) if text else None
-        if is_quiet:
-            return None
+            return Reply(self.texts.answers_pause, asker.id)
         if order_in(command, message):
-            return Reply(lambda: self.texts.moderators_only, None)
-        rules = self.work.settler.rules
-        draft = self.answers.draft(command, race, asker, moderator=message.can_moderate)
+            return Reply(self.texts.moderators_only)
+        with self.work.settler.reading() as settler:
+            answers = Answers(settler, self.settings)
+            text = answers.answer(command, race, asker, moderator=message.can_moderate)
+            rules = settler.rules
         in_event = race.name in rules.events  # which the room was told
         if in_event or ((race.custom_goal or not race.recordable) and not rules.needs_no_record(race)):
-            draft = self._with_note(draft, command, race, "" if in_event else self.texts.not_counted)
-        return Reply(draft, asker.id if self.settings.private_answers else None)
+            text = self._with_note(text, command, race, "" if in_event else self.texts.not_counted)
+        return Reply(text, asker.id if self.settings.private_answers else None)
 
-    def is_repeat(self, race: str, reply: Reply, text: str) -> bool:
+    def is_repeat(self, race: str, reply: Reply) -> bool:
         """Return whether the room just got the same answer; if not, remember this one."""
-        now, key = self.clock(), (race, reply.to, text)
+        now, key = self.clock(), (race, reply)
         self._given = {key: at for key, at in self._given.items() if now - at < REPEAT_AFTER}
         is_known = key in self._given
         self._given.setdefault(key, now)
         return is_known
 
-    def _with_note(self, draft: Draft, command: ParsedCommand, race: Race, note: str) -> Draft:
+    def _with_note(self, text: str, command: ParsedCommand, race: Race, note: str) -> str:
         """Add a note to the first answer in a race that does not count. There are no odds in it."""
         if command.command is Command.ODDS:
-            return lambda: self.texts.odds_none.format(counts=Count(False))
+            return self.texts.odds_none.format(counts=Count(False))
         if race.name in self._noted:
-            return draft
+            return text
         self._noted.append(race.name)
-        return lambda: f"{note} {draft()}".strip()[:MESSAGE_LIMIT]
+        return f"{note} {text}".strip()[:MESSAGE_LIMIT]
 
     def _is_allowed(self, order: RoomOrder) -> bool:
         return order.is_allowed(monitors_decide=self.settings.monitors_decide)

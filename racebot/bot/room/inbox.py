@@ -361,18 +361,22 @@ class Inbox:
         return False
 
     async def _answer(self, question: Question) -> None:
-        """Carry out an order or draft an answer, and queue what to say."""
+        """Carry out an order or answer a question, and queue what to say."""
         handler, race, case = self.context.commands, self.race, self._case
         if handler is None or case is None or race is None or race.recorded:
             return
-        reply = await self.context.call(handler.reply, question, race, is_quiet=case.is_quiet)
-        # Explaining a large race is slow, and must not block the ledger's thread.
-        text = "" if reply is None else await asyncio.to_thread(reply.draft)
-        if reply is None or not text or handler.silent:
+        if question.order:
+            reply = await self.context.call(handler.obey, question.order, race)
+        elif case.is_quiet:
             return
-        if question.order or not handler.is_repeat(race.name, reply, text):
+        else:
+            # Explaining a large race is slow, and must not block the ledger's thread.
+            reply = await asyncio.to_thread(handler.reply, question, race)
+        if not reply.text or handler.silent:
+            return
+        if question.order or not handler.is_repeat(race.name, reply):
             metrics.COMMANDS.labels(question.command.command.value).inc()
-            self.delivery.answer(text, question.message.id, to=reply.to)
+            self.delivery.answer(reply.text, question.message.id, to=reply.to)
 
     async def _answer_alone(self, question: Question) -> None:
         """Answer a question. If that fails, only this answer is lost."""

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import itemgetter
 
 from racebot import __version__
-from racebot.chat.answers import odds, rating, scores, why
-from racebot.chat.answers.context import (
-    Context,
-    Draft,
-    Links,
-    find_person,
-    finished,
-    one_message,
-    unknown_player,
-)
+from racebot.chat.answers import odds, players
+from racebot.chat.answers.context import Context, find_person, one_message, unknown_player
+from racebot.chat.links import board_page
 from racebot.ledger.rows import Leaderboard, NamedPlayer
-from racebot.queries.standings import Listing
+from racebot.queries.standings import listing_of
 from racebot.racetime.payload import Race
 from racebot.settings.commands import CLOSING, Command, CommandNames, ParsedCommand
+from racebot.settings.model import Settings
 from racebot.settings.texts import Texts
 from racebot.standings.settle import Settler
 from racebot.text.format import Count
@@ -32,55 +25,47 @@ GREETED = 5
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers commands in the rooms of one category. `listing` says which players a leaderboard lists."""
+    """Answers commands in the rooms of one category, from the settler's ledger."""
 
     settler: Settler
-    texts: Texts
-    names: CommandNames
-    listing: Callable[[Leaderboard], Listing]
-    links: Links = field(default_factory=Links)
+    settings: Settings
 
-    def draft(self, command: ParsedCommand, race: Race, asker: NamedPlayer, *, moderator: bool) -> Draft:
-        """Read everything that the answer to a command needs. Ledger work.
-
-        The draft returns an empty string if there is no answer. `moderator` says whether the asker moderates
-        the category.
+    def answer(self, command: ParsedCommand, race: Race, asker: NamedPlayer, *, moderator: bool) -> str:
+        """Answer a command; an empty string is no answer. `moderator`: the asker moderates the category.
 
         Raises:
             LedgerError: the ledger cannot be read.
         """
+        texts = self.settings.texts
         if command.command is Command.HELP:
             boards = self._boards(race, race.goal)
-            scored = any(self.listing(board).scoring for board in boards)
+            scored = any(listing_of(self.settings, board).scoring for board in boards)
             stands = bool(boards) and all(board.rule.finished for board in boards)
-            phrases = help_phrases(self.names, self.texts, moderator=moderator, scored=scored, stands=stands)
-            return finished(one_message(phrases, self.texts))
+            names = self.settings.named_commands()
+            return one_message(
+                help_phrases(names, texts, moderator=moderator, scored=scored, stands=stands), texts
+            )
         race = self.settler.ledger.people.amended(race)
         asker = self.settler.ledger.people.known(asker)
-        goal, count = race.goal, rating.USUAL_LENGTH
+        goal, count = race.goal, players.USUAL_LENGTH
         if command.command is Command.LEADERBOARD and command.argument:
             chosen = self._chosen_leaderboard(command.argument.rstrip(CLOSING), race)
             if chosen is None:
-                return finished(self.texts.unknown_leaderboard)
+                return texts.unknown_leaderboard
             goal, count = chosen
         boards = self._boards(race, goal)
-        drafts = [self._draft_for(self._context(board), command, count, race, asker) for board in boards]
-        titles = [self.texts.board.format(leaderboard=plain(board.name)) for board in boards]
-
-        def compose() -> str:
-            answers = [draft() for draft in drafts]
-            if len(set(answers)) > 1 and command.command is not Command.LEADERBOARD:
-                answers = [title + text for title, text in zip(titles, answers, strict=True) if text]
-            return one_message(dict.fromkeys(answers), self.texts)
-
-        return compose
+        answers = [self._answer_on(self._context(board), command, count, race, asker) for board in boards]
+        if len(set(answers)) > 1 and command.command is not Command.LEADERBOARD:
+            titles = [texts.board.format(leaderboard=plain(board.name)) for board in boards]
+            answers = [title + text for title, text in zip(titles, answers, strict=True) if text]
+        return one_message(dict.fromkeys(answers), texts)
 
     def greeting(self, race: Race) -> str:
         """Return a line that greets the entrants: the odds, and a link to the leaderboard's page.
 
-        Ledger work. Returns an empty string if there are no odds, or if the race does not count.
+        It is empty if there are no odds, or if the race does not count.
         """
-        texts = self.texts
+        texts = self.settings.texts
         counts = self.settler.rules.needs_no_record(race) or (race.recordable and not race.custom_goal)
         if not counts or not texts.greeting:
             return ""
@@ -89,11 +74,12 @@ class Answers:
             if chances := odds.odds_phrases(context, race, GREETED):
                 listed = texts.odds.format(leaderboard=context.name) + texts.separator.join(chances)
                 greeting = texts.greeting.format(goal=plain(race.goal), odds=listed)
-                return one_message([greeting, context.link_phrase(self.links.board(context.board))], texts)
+                page = board_page(self.settings, context.ledger, context.board)
+                return one_message([greeting, context.link_phrase(page)], texts)
         return ""
 
     def _context(self, board: Leaderboard) -> Context:
-        return Context(board, self.listing(board), self.settler, self.texts, self.names, self.links)
+        return Context(board, self.settler, self.settings)
 
     def _boards(self, race: Race, goal: str) -> list[Leaderboard]:
         """Return the leaderboards of the race, of a goal, or with a name.
@@ -124,7 +110,7 @@ class Answers:
         """Return the goal and number of players that `!leaderboard` asks for; None for an unknown name."""
         name, _, number = text.rpartition(" ")
         if goal := self._goal_named(text, race):
-            return goal, rating.USUAL_LENGTH
+            return goal, players.USUAL_LENGTH
         if not (number.isdecimal() and number.isascii()):
             return None
         goal = race.goal if name.casefold() in {"", "top"} else self._goal_named(name, race)
@@ -144,34 +130,32 @@ class Answers:
             found = [goal for goal, names in named if any(wanted in name for name in names)]
         return race.goal if race.goal in found else next(iter(found), None)
 
-    def _draft_for(
+    def _answer_on(
         self, context: Context, command: ParsedCommand, count: int, race: Race, asker: NamedPlayer
-    ) -> Draft:
+    ) -> str:
         match command.command:
             case Command.LEADERBOARD:
-                return finished(rating.leaderboard(context, count, asker))
+                return players.leaderboard(context, count, asker)
             case Command.ODDS:
-                return finished(odds.answer(context, race))
+                return odds.answer(context, race)
             case Command.VERSUS:
-                return finished(odds.versus(context, command.argument, race, asker))
+                return odds.versus(context, command.argument, race, asker)
         person: NamedPlayer | None = asker
         if command.argument:
             person = find_person(context, command.argument, race, asker)
         if person is None:
-            return finished(unknown_player(context, command.argument))
+            return unknown_player(context, command.argument)
         if self.settler.ledger.people.is_hidden_from(asker.id, person.id):
-            return finished(self.texts.player_hidden)
+            return context.texts.player_hidden
         if command.command in {Command.SCORE, Command.NEED}:
-            found = scores.answer(context, command.command, person, race)
+            found = players.score(context, command.command, person, race)
             rules, stored = self.settler.rules, self.settler.ledger.leaderboards.all()
             named = (each.leaderboard(race.category, race.goal) for each in rules.named_in(race.category))
-            boards = [*stored, *named]  # a named one may have no race yet
-            if not found and any(
-                self.listing(each).scoring for each in boards if each.category == race.category
-            ):
-                found = self.texts.scores_missing.format(leaderboard=context.name, cut=Count(False))
-            return finished(found)
-        answer = rating.draft if command.command is Command.RATING else why.draft
+            boards = (each for each in [*stored, *named] if each.category == race.category)
+            if not found and any(listing_of(self.settings, each).scoring for each in boards):
+                return context.texts.scores_missing.format(leaderboard=context.name, cut=Count(False))
+            return found
+        answer = players.rating if command.command is Command.RATING else players.why
         return answer(context, person, race)
 
 

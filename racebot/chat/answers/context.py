@@ -14,12 +14,13 @@ from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.ledger.rows import Change, Leaderboard, NamedPlayer, Player, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import place_among
-from racebot.queries.standings import Listing
+from racebot.queries.standings import Listing, listing_of
 from racebot.races.result import shown_names
 from racebot.racetime.payload import Race
-from racebot.settings.commands import CLOSING, CommandNames
+from racebot.settings.commands import CLOSING
+from racebot.settings.model import Settings
 from racebot.settings.texts import Texts
-from racebot.standings.settle import Preview, RatedRace, Settler
+from racebot.standings.settle import RatedRace, Settler
 from racebot.text.format import Count
 from racebot.text.parse import fold_name, split_full_name
 from racebot.text.safe import plain
@@ -29,32 +30,31 @@ AROUND_NAMES = CLOSING + "\"'“”„«»()[]<>@"
 JOINING = {"and", "vs", "vs.", "versus", "&"}
 """Words that may stand between two names."""
 
-Draft = Callable[[], str]
-"""Composes an answer without the ledger, on any thread."""
-
-
-@dataclass(frozen=True, slots=True)
-class Links:
-    """Return the addresses of a leaderboard's page and of two players' comparison; None without a page."""
-
-    board: Callable[[Leaderboard], str | None] = lambda _: None
-    comparison: Callable[[Leaderboard, str, str], str | None] = lambda *_: None
-
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """A leaderboard, stored or not, and everything that an answer about it uses."""
 
     board: Leaderboard
-    listing: Listing
     settler: Settler
-    texts: Texts
-    names: CommandNames
-    links: Links
+    settings: Settings
 
     @property
     def ledger(self) -> Ledger:
         return self.settler.ledger
+
+    @property
+    def texts(self) -> Texts:
+        return self.settings.texts
+
+    @property
+    def listing(self) -> Listing:
+        return listing_of(self.settings, self.board)
+
+    @property
+    def name(self) -> str:
+        """Return the leaderboard's name, safe to show."""
+        return plain(self.board.name)
 
     def standing(self, person: NamedPlayer) -> Standing | None:
         """Return a player's stored standing."""
@@ -66,19 +66,14 @@ class Context:
         finishes += coming is not None and coming.place is not None
         return finishes >= self.listing.minimum_finishes
 
-    @property
-    def name(self) -> str:
-        """Return the leaderboard's name, safe to show."""
-        return plain(self.board.name)
-
-    def pending(self, race: Race, person: NamedPlayer) -> Preview | None:
-        """Return a preview of the room's race if it is finished, not settled, and has this player."""
+    def pending(self, race: Race, person: NamedPlayer) -> RatedRace | None:
+        """Return what the room's race will change if it is finished, not settled, and has this player."""
         result = race.result
         if result is None or not result.final or not self.settler.rules.counts(result):
             return None
         if self.ledger.races.has(result.name):
             return None
-        found = (each for each in self.settler.previews(result) if each.leaderboard.name == self.board.name)
+        found = self.settler.preview(result, self.board.name)
         return next((each for each in found if person.id in {e.user_id for e in each.result.entrants}), None)
 
     def standing_phrase(self, person: NamedPlayer, standing: Standing) -> str:
@@ -105,14 +100,9 @@ class Context:
         return texts.rating_unlisted.format(hidden=Count(standing.hidden), days=days)
 
 
-def finished(text: str) -> Draft:
-    """Return a draft of an answer that needs no more work."""
-    return lambda: text
-
-
-def change_of(rated: RatedRace, person: NamedPlayer) -> Change | None:
-    """Return what a race did to one player."""
-    return next((change for change in rated.changes if change.player == person.id), None)
+def change_of(rated: RatedRace | None, person: NamedPlayer) -> Change | None:
+    """Return what a race, if there is one, did to one player."""
+    return next((change for change in rated.changes if change.player == person.id), None) if rated else None
 
 
 def find_person(context: Context, text: str, race: Race, asker: NamedPlayer) -> NamedPlayer | None:

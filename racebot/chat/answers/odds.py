@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from racebot.chat.answers.context import Context, find_pair, one_message, unknown_player
 from racebot.chat.format import chat_names, percent, shown_points, unbroken
+from racebot.chat.links import comparison_page
 from racebot.ledger.rows import NamedPlayer
 from racebot.queries.odds import odds
 from racebot.queries.player import compared, next_points
@@ -18,7 +19,7 @@ NAMED = 8
 
 
 def answer(context: Context, race: Race) -> str:
-    """Write the entrants' chances to win, or why there are none. Ledger work."""
+    """Write the entrants' chances to win, or why there are none."""
     texts = context.texts
     phrases = odds_phrases(context, race)
     if not phrases:
@@ -27,7 +28,7 @@ def answer(context: Context, race: Race) -> str:
 
 
 def odds_phrases(context: Context, race: Race, most: int = NAMED) -> list[str]:
-    """List the best entrants' chances to win, the favorite first, then what the others share. Ledger work.
+    """List the best entrants' chances to win, the favorite first, then what the others share.
 
     There are none unless two known entrants who are not hidden wait for the start, without teams.
     """
@@ -64,7 +65,7 @@ def versus(context: Context, argument: str, race: Race, asker: NamedPlayer) -> s
         return texts.player_hidden
     one, other = pair
     if one.id == other.id:
-        return texts.versus_whom.format(command=context.names.line(Command.VERSUS))
+        return texts.versus_whom.format(command=context.settings.named_commands().line(Command.VERSUS))
     found = compared(context.ledger, board, one.id, other.id)
     points, other_points = (
         shown_points(
@@ -79,10 +80,11 @@ def versus(context: Context, argument: str, race: Race, asker: NamedPlayer) -> s
     flags = {"ties": Count(tied > 0), "both_out": Count(never > 0)}
     record = texts.versus_record.format(**facts, **flags, unfinished=never)
     opening = texts.versus.format(name=plain(one.name), other=plain(other.name), leaderboard=context.name)
+    page = comparison_page(context.settings, context.ledger, board, one.id, other.id)
     phrases = [
         record if found.met else texts.versus_never,
         texts.versus_points.format(points=points, other_points=other_points),
         texts.versus_chance.format(chance=percent(found.chance, texts), other=plain(other.name)),
-        context.link_phrase(context.links.comparison(board, one.id, other.id)) if found.met else "",
+        context.link_phrase(page) if found.met else "",
     ]
     return one_message(phrases, texts, opening)

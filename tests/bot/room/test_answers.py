@@ -1,4 +1,4 @@
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,13 +12,11 @@ from racebot.bot.room.answers import ORDERS_PER_PERSON, CommandHandler, Reply
 from racebot.chat.answers.answers import Answers
 from racebot.ledger.outbox import chat_messages
 from racebot.ledger.store import Ledger
-from racebot.queries.standings import Listing
 from racebot.races.events import Event, Timing
 from racebot.races.result import EntrantStatus
 from racebot.races.rooms import RoomRule
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
-from racebot.settings.commands import CommandNames
 from racebot.settings.model import Settings
 from racebot.settings.texts import Texts
 from racebot.standings import orders
@@ -41,12 +39,6 @@ def open_room(names: str) -> Race:
     return seen(status="open", entrants=tuple(entrant(name) for name in names.split()))
 
 
-@dataclass(frozen=True)
-class Said:
-    text: str
-    to: str | None
-
-
 class Talk:
     """A command handler, and users who write in a room."""
 
@@ -64,11 +56,7 @@ class Talk:
         self.follower = Follower(settler, clock, **limits | given)
         self.now = 0.0
         self.count = 0
-        texts, words = Texts(), CommandNames()
-        answers = Answers(settler, texts, words, lambda _: Listing())
-        self.commands = CommandHandler(
-            self.follower.work, answers, self.follower.settings, clock=lambda: self.now
-        )
+        self.commands = CommandHandler(self.follower.work, self.follower.settings, clock=lambda: self.now)
 
     def line(self, text: str, *, moderator: bool = False, **facts: object) -> ChatMessage:
         self.count += 1
@@ -79,7 +67,7 @@ class Talk:
 
     def say(
         self, text: str, race: Race = FINISHED, *, moderator: bool = False, **facts: object
-    ) -> Said | None:
+    ) -> Reply | None:
         message = self.line(text, moderator=moderator, **facts)
         question = self.commands.parse(message, race)
         if question is None:
@@ -89,9 +77,13 @@ class Talk:
             if race.name not in self.follower.watched:
                 self.follower.frame(race)
             self.follower.on(race.name, event)
-        reply = self.commands.reply(question, race, is_quiet=self.is_quiet(race.name))
-        text = "" if reply is None else reply.draft()
-        return None if reply is None or not text else Said(text, reply.to)
+        if question.order:
+            reply = self.commands.obey(question.order, race)
+        elif self.is_quiet(race.name):
+            return None
+        else:
+            reply = self.commands.reply(question, race)
+        return reply if reply.text else None
 
     def answer(self, text: str, race: Race = FINISHED, **facts: Any) -> str:
         """Return the answer that a command must have."""
@@ -144,7 +136,7 @@ def test_repeated_frame_is_answered_once(talk: Talk) -> None:
 def test_players_over_the_limit_are_told_once_that_answers_pause(ledger: Ledger, clock: Clock) -> None:
     talk = Talk(ledger, clock, answers_per_person=2)
     answers = [talk.say("!why") for _ in range(5)]
-    pause = Said(Texts().answers_pause, "id-ann")
+    pause = Reply(Texts().answers_pause, "id-ann")
     assert answers[2:] == [pause, None, None]
     assert pause not in answers[:2]
     talk.now = 60.0
@@ -161,7 +153,7 @@ def test_orders_of_a_monitor_are_limited_too(ledger: Ledger, clock: Clock) -> No
 def test_the_limit_of_answers_does_not_apply_to_moderators_orders(ledger: Ledger, clock: Clock) -> None:
     talk = Talk(ledger, clock, answers_per_person=1)
     assert talk.say("!rating", moderator=True) is not None
-    assert talk.say("!rating", moderator=True) == Said(Texts().answers_pause, "id-ann")
+    assert talk.say("!rating", moderator=True) == Reply(Texts().answers_pause, "id-ann")
     for order in ("off", "on"):
         assert talk.say(f"!ratings {order}", moderator=True) is not None
     assert talk.say("!ratings redo", moderator=True) is None
@@ -172,12 +164,12 @@ def test_the_limit_of_answers_does_not_apply_to_moderators_orders(ledger: Ledger
 
 
 def test_moderator_switches_the_bot_off_and_on(talk: Talk, clock: Clock) -> None:
-    assert talk.say("!ratings off", moderator=True) == Said(Texts().off.format(command="!ratings"), None)
+    assert talk.say("!ratings off", moderator=True) == Reply(Texts().off.format(command="!ratings"), None)
     assert talk.say("!rating") is None
     assert talk.say("!ratings off") is None, "unauthorised users get no answer"
     talk.follower.show_final(RESULT)
     assert talk.follower.waiting() == []
-    assert talk.say("!ratings ON.", moderator=True) == Said(Texts().on, None)
+    assert talk.say("!ratings ON.", moderator=True) == Reply(Texts().on, None)
     (said,) = talk.follower.waiting()
     assert said.startswith("Ratings if recorded (Any Orb): 1 Ann")
     assert talk.say("!rating") is not None
@@ -223,7 +215,7 @@ def test_redo_is_carried_out_once_even_after_a_restart(talk: Talk, ledger: Ledge
 
 def test_redo_without_changes_says_so(talk: Talk) -> None:
     open_room = replace(FINISHED, status="open", result=None)
-    nothing = Said(Texts().nothing_to_repeat, None)
+    nothing = Reply(Texts().nothing_to_repeat, None)
     assert talk.say("!ratings redo", open_room, moderator=True) == nothing
     talk.follower.read(seen(result("r", "ann bo")))
     assert talk.say("!ratings redo", moderator=True) == nothing
@@ -231,7 +223,7 @@ def test_redo_without_changes_says_so(talk: Talk) -> None:
 
 @pytest.mark.parametrize("order", ["off", "on", "redo", "event X"])
 def test_only_moderators_and_monitors_may_give_orders(talk: Talk, order: str) -> None:
-    refused = Said(Texts().moderators_only, None)
+    refused = Reply(Texts().moderators_only, None)
     assert talk.say(f"!ratings {order}") == refused
     assert talk.follower.waiting() == []
     assert (talk.say(f"!ratings {order}", is_monitor=True) != refused) is (order in {"off", "on"})
@@ -256,9 +248,10 @@ def test_the_first_answer_in_a_race_that_does_not_count_says_so(talk: Talk, race
 
 @pytest.mark.parametrize("race", DOES_NOT_COUNT.values(), ids=DOES_NOT_COUNT)
 def test_a_race_that_does_not_count_has_no_odds(talk: Talk, race: Race) -> None:
-    assert talk.commands.answers.greeting(replace(race, entrants=open_room("ann bo").entrants)) == ""
+    answers = Answers(talk.follower.settler, talk.follower.settings)
+    assert answers.greeting(replace(race, entrants=open_room("ann bo").entrants)) == ""
     for _ in range(2):
-        assert talk.say("!odds", race) == Said(Texts().odds_none.format(counts=Count(False)), None)
+        assert talk.say("!odds", race) == Reply(Texts().odds_none.format(counts=Count(False)), None)
 
 
 IN_EVENT = Texts().in_event.format(event="Week 1", shown=Count(False))
@@ -284,7 +277,7 @@ def test_a_room_is_told_once_of_each_step_of_its_event_and_of_its_ratings_after_
     assert told() == [IN_EVENT]
     assert talk.follower.announce(RESULT) == [], "it hands its result to the event"
     assert talk.answer("!rating").startswith("Ann: "), "a player who asks gets no note"
-    assert talk.say("!odds") == Said(Texts().odds_none.format(counts=Count(False)), None)
+    assert talk.say("!odds") == Reply(Texts().odds_none.format(counts=Count(False)), None)
     replace(steps, now=event.until).close(event)
     assert told() == [Texts().event_closed.format(event="Week 1", open=Count(False))]
     steps.reopen(talk.ledger.events.find("Week 1"))
@@ -333,7 +326,7 @@ def test_a_skipped_race_hears_once_that_it_does_not_count(
         talk.follower.announce(RESULT)
     said = talk.say("!ratings skip", moderator=True, posted_at=NOON.timestamp())
     text = Texts().skipped.format(command="!ratings")
-    assert said == (None if is_told else Said(text, None))
+    assert said == (None if is_told else Reply(text, None))
     assert withdrawals(talk) == [text] * is_told
 
 
@@ -366,10 +359,10 @@ def test_an_order_about_an_event_that_was_carried_out_is_not_repeated(talk: Talk
     line = talk.line("!ratings event Week 1", moderator=True, posted_at=NOON.timestamp())
     history = ChatHistory((line,), NOON.timestamp() + 600)
     assert talk.commands.of_history(history, None, is_first=True) == [line]
-    question = existing(talk.commands.parse(line, FINISHED))
-    talk.commands.reply(question, FINISHED, is_quiet=False)
+    order = existing(existing(talk.commands.parse(line, FINISHED)).order)
+    talk.commands.obey(order, FINISHED)
     replace(steps, now=NOON + timedelta(minutes=5)).remove(event, [NAME])
-    talk.commands.reply(question, FINISHED, is_quiet=False)
+    talk.commands.obey(order, FINISHED)
     assert talk.ledger.events.rooms() == {}
 
 
@@ -387,7 +380,7 @@ def test_a_room_can_only_join_an_open_event_that_takes_it(
 ) -> None:
     week_one(talk, timing)
     at = {"moderator": True, "posted_at": NOON.timestamp()}
-    assert talk.say(f"!ratings event {text}", race, **at) == Said(Texts().event_unknown, None)  # type: ignore[arg-type]
+    assert talk.say(f"!ratings event {text}", race, **at) == Reply(Texts().event_unknown, None)  # type: ignore[arg-type]
     assert talk.ledger.events.rooms() == {}
 
 
@@ -398,7 +391,7 @@ def test_a_room_belongs_to_one_event(talk: Talk) -> None:
     at = {"moderator": True, "posted_at": NOON.timestamp() + 1}
     talk.follower.work.tell_of_event(NAME)
     assert talk.follower.deliver() == [Texts().in_event.format(event="Other", shown=Count(True))]
-    assert talk.say("!ratings event Week 1", **at) == Said(Texts().event_taken, None)  # type: ignore[arg-type]
+    assert talk.say("!ratings event Week 1", **at) == Reply(Texts().event_taken, None)  # type: ignore[arg-type]
     assert talk.say("!ratings event Other", **at) is None, "it knows already"  # type: ignore[arg-type]
     assert talk.follower.waiting() == []
 
@@ -428,33 +421,33 @@ def test_a_quiet_room_hears_of_its_event_only_if_asked(talk: Talk) -> None:
 
 def test_a_custom_race_before_any_that_counts_has_only_the_note(talk: Talk) -> None:
     race = DOES_NOT_COUNT["custom goal"]
-    assert talk.say("!rating", race) == Said(NOTE, None)
+    assert talk.say("!rating", race) == Reply(NOTE, None)
     assert talk.say("!rating", race) is None
 
 
 def test_the_same_answer_is_given_once_in_thirty_seconds(talk: Talk) -> None:
-    to_room = Reply(lambda: "", None)
+    ann, bo = Reply("Ann: 1200"), Reply("Bo: 1000")
     repeats = []
     for at in (0.0, 10.0, 29.0, 31.0):
         talk.now = at
-        repeats.append(talk.commands.is_repeat(NAME, to_room, "Ann: 1200"))
+        repeats.append(talk.commands.is_repeat(NAME, ann))
     assert repeats == [False, True, True, False]
-    assert not talk.commands.is_repeat(NAME, to_room, "Bo: 1000")
-    assert talk.commands.is_repeat(NAME, to_room, "Bo: 1000"), "within one tick of the clock, too"
-    assert not talk.commands.is_repeat("orb/other", to_room, "Ann: 1200")
-    assert not talk.commands.is_repeat(NAME, replace(to_room, to="id-bo"), "Ann: 1200")
+    assert not talk.commands.is_repeat(NAME, bo)
+    assert talk.commands.is_repeat(NAME, bo), "within one tick of the clock, too"
+    assert not talk.commands.is_repeat("orb/other", ann)
+    assert not talk.commands.is_repeat(NAME, Reply("Ann: 1200", "id-bo"))
 
 
 @pytest.mark.parametrize("has_raced", [True, False])
 def test_players_can_take_their_name_off_the_lists_and_messages(talk: Talk, *, has_raced: bool) -> None:
     talk.follower.read(seen(result("earlier", "bo ann" if has_raced else "bo cy")))
-    assert talk.say("!ratings hide me!") == Said(Texts().hidden.format(command="!ratings"), "id-ann")
+    assert talk.say("!ratings hide me!") == Reply(Texts().hidden.format(command="!ratings"), "id-ann")
     talk.follower.show_final(RESULT)
     (text,) = talk.follower.waiting()
     assert "Bo" in text
     assert "Ann" not in text
     assert "Ann" not in talk.answer("!leaderboard")
-    assert talk.say("!ratings show me") == Said(Texts().unhidden, "id-ann")
+    assert talk.say("!ratings show me") == Reply(Texts().unhidden, "id-ann")
     assert not talk.ledger.people.is_hidden("id-ann")
     assert ("Ann" in talk.answer("!leaderboard")) is has_raced
 
@@ -479,7 +472,7 @@ def test_a_player_renamed_since_the_last_race_has_the_new_name(talk: Talk) -> No
 def test_only_hidden_players_themselves_get_answers_about_them(talk: Talk, command: str) -> None:
     talk.follower.read(seen(result("earlier", "bo ann cy")))
     talk.say("!ratings hide me")
-    assert talk.say(command, **CY) == Said(Texts().player_hidden, None)
+    assert talk.say(command, **CY) == Reply(Texts().player_hidden, None)
     assert talk.answer(command) != Texts().player_hidden
 
 
@@ -499,17 +492,17 @@ def test_odds_leave_hidden_players_out(talk: Talk) -> None:
     talk.say("!ratings hide me")
     others = [entry for entry in before if not entry.startswith("Ann")]
     assert entries(talk.answer("!odds", three)) == others
-    assert talk.say("!odds", open_room("ann bo")) == Said(Texts().odds_none.format(counts=Count(True)), None)
+    assert talk.say("!odds", open_room("ann bo")) == Reply(Texts().odds_none.format(counts=Count(True)), None)
 
 
 def test_players_cannot_show_a_name_that_the_operator_hid_but_may_wish_for_it(talk: Talk) -> None:
     talk.follower.read(seen(result("earlier", "bo ann")))
     settler, ann = talk.follower.settler, talk.ledger.players.find("Ann")
-    refused = Said(Texts().hidden_by_operator, "id-ann")
+    refused = Reply(Texts().hidden_by_operator, "id-ann")
     orders.hide(settler, ann, "offensive", NOON)
     assert [talk.say(f"!ratings {order} me") for order in ("show", "hide")] == [refused, refused]
     assert talk.ledger.people.is_hidden("id-ann")
     orders.unhide(settler, ann, "", NOON)
     assert talk.ledger.people.is_hidden("id-ann"), "as the player wishes"
-    assert talk.say("!ratings show me") == Said(Texts().unhidden, "id-ann")
+    assert talk.say("!ratings show me") == Reply(Texts().unhidden, "id-ann")
     assert not talk.ledger.people.is_hidden("id-ann")

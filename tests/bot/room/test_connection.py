@@ -21,13 +21,11 @@ from racebot.bot.room import answers, case, connection, events as cases, inbox
 from racebot.bot.room.answers import CommandHandler, Question, Reply
 from racebot.bot.room.inbox import RoomContext
 from racebot.bot.room.ledger_work import LedgerWork
-from racebot.chat.answers import why
-from racebot.chat.answers.answers import Answers
+from racebot.chat.answers import players
 from racebot.errors import ConnectionLost, LedgerUnavailable
 from racebot.ledger.connection import LedgerThread, P, RunOnLedger, T
 from racebot.ledger.store import Ledger
 from racebot.queries import explain
-from racebot.queries.standings import Listing
 from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.frames import (
     GET_RACE,
@@ -43,7 +41,6 @@ from racebot.racetime.frames import (
 from racebot.racetime.payload import Race
 from racebot.settings.commands import Command, CommandNames
 from racebot.settings.model import InfoPolicy, Settings
-from racebot.settings.texts import DEFAULT_TEXTS
 from racebot.telemetry.logs import FailureLog
 
 NOBODY_LISTENS = "http://127.0.0.1:1"
@@ -200,10 +197,10 @@ class Handler:
 
     silent = False
 
-    def __init__(self, draft: Callable[[], str] = str, *, refused: int = 0) -> None:
+    def __init__(self, compose: Callable[[], str] = str, *, refused: int = 0) -> None:
         self.answered: list[Command] = []
         self.seen: set[str] = set()
-        self.draft = draft
+        self.compose = compose
         self.refused = refused
 
     def parse(self, message: ChatMessage, _: object) -> Question | None:
@@ -216,12 +213,12 @@ class Handler:
     def of_history(self, history: ChatHistory, _: object, *, is_first: bool) -> Sequence[ChatMessage]:
         return [each for each in history.messages if history.sent_at - each.posted_at < answers.EXPIRES]
 
-    def reply(self, question: Question, *_: object, **facts: object) -> Reply:
+    def reply(self, question: Question, _: object) -> Reply:
         if self.refused:
             self.refused -= 1
             raise LedgerUnavailable("the database is locked")
         self.answered.append(question.command.command)
-        return Reply(self.draft, None)
+        return Reply(self.compose())
 
     def is_repeat(self, *_: object) -> bool:
         return False
@@ -346,14 +343,12 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(tmp_path, scene
         threads.append(threading.current_thread().name)
         return explain_race(*arguments)
 
-    monkeypatch.setattr(why, "explain_race", noted)
+    monkeypatch.setattr(players, "explain_race", noted)
     ledger_thread = LedgerThread()
     scene.ledger = ledger = await ledger_thread.run(Ledger.open, tmp_path / "racebot.db")
-    settler, names = settler_of(ledger, "elo-ffa"), CommandNames()
     settings = Settings(answers_per_person=1, answers_per_room=1)
-    work = LedgerWork(settler, lambda: datetime.now(UTC), settings, "id")
-    composer = Answers(settler, DEFAULT_TEXTS, names, lambda _: Listing())
-    handler = CommandHandler(work, composer, settings)
+    work = LedgerWork(settler_of(ledger, "elo-ffa"), lambda: datetime.now(UTC), settings, "id")
+    handler = CommandHandler(work, settings)
     async with scene.watching(Socket(FINISHED, line("!why")), call=ledger_thread.run, commands=handler):
         await until(lambda: threads)
     await ledger_thread.run(ledger.close)

@@ -17,17 +17,15 @@ from racebot.bot.room import answers, events as cases
 from racebot.bot.room.answers import CommandHandler
 from racebot.bot.room.events import Signal
 from racebot.bot.room.inbox import Inbox, RoomContext
-from racebot.chat.answers.answers import Answers
+from racebot.bot.room.orders import RoomOrder
 from racebot.errors import LedgerUnavailable, SiteError
 from racebot.ledger.outbox import InfoBody, MetaBody
 from racebot.ledger.store import Ledger
-from racebot.queries.standings import Listing
 from racebot.races.events import Timing
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.racetime.frames import ChatHistory, ChatMessage, RaceUpdate
 from racebot.racetime.payload import Race
-from racebot.settings.commands import CommandNames
 from racebot.settings.model import Settings
 from racebot.settings.texts import Texts
 from racebot.standings import orders
@@ -69,9 +67,7 @@ class Room:
         self.said: list[str] = []
         self.call: Callable[..., Any] = at_once
         self.follow_goal = AsyncMock()
-        texts, names = Texts(), CommandNames()
-        composer = Answers(self.settler, texts, names, lambda _: Listing())
-        self.handler = CommandHandler(self.follower.work, composer, Settings(), silent=orders_only)
+        self.handler = CommandHandler(self.follower.work, Settings(), silent=orders_only)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[Inbox]:
@@ -147,7 +143,7 @@ async def test_an_order_is_kept_while_the_ledger_is_busy(room: Room) -> None:
     failed: list[object] = []
 
     async def call(work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        if work == room.handler.reply and len(failed) < 3:
+        if work == room.handler.obey and len(failed) < 3:
             failed.append(work)
             raise LedgerUnavailable("busy")
         return work(*arguments, **options)
@@ -331,10 +327,13 @@ def test_orders_given_while_the_connection_was_lost_are_carried_out(room: Room) 
     assert lines == [old, given]
 
 
+def order_of(room: Room, text: str, race: Race) -> RoomOrder:
+    return existing(existing(room.handler.parse(line(text, 1.0), race)).order)
+
+
 def test_a_clock_that_is_ahead_swallows_no_order_of_a_moderator(room: Room) -> None:
     orders.skip(room.settler, NAME, "by the shell", NOON + timedelta(days=1))
-    question = existing(room.handler.parse(line("!ratings count", 1.0), race()))
-    room.handler.reply(question, race(), is_quiet=False)
+    room.handler.obey(order_of(room, "!ratings count", race()), race())
     assert not orders.is_skipped(room.ledger, NAME)
 
 
@@ -345,9 +344,8 @@ def test_a_result_that_is_not_final_is_not_counted_by_an_order(room: Room) -> No
     room.follower.frame(race(shown))
     room.follower.on(NAME, cases.CountOrder(), Signal.TICK)
     assert not room.ledger.races.has(NAME)
-    question = existing(room.handler.parse(line("!ratings event Week 1", 1.0), race(shown)))
     event(room)
-    room.handler.reply(question, race(shown), is_quiet=False)
+    room.handler.obey(order_of(room, "!ratings event Week 1", race(shown)), race(shown))
     room.follower.frame(race(shown))
     (source,) = room.ledger.events.sources(f"{CATEGORY}/event-week-1")
     assert source.result is None, "an event cannot be closed with racers still racing"

@@ -1,0 +1,180 @@
+"""The answers about players: `!rating`, `!leaderboard`, `!why`, `!score` and `!need`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from racebot.chat.answers.context import Context, change_of, one_message
+from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_points, unbroken
+from racebot.chat.links import board_page
+from racebot.chat.rating_message import MESSAGE_LIMIT, why_score
+from racebot.ledger.rows import NamedPlayer, Standing
+from racebot.queries.explain import Explanation, ReasonKind, explain_race, in_words, rules_in
+from racebot.queries.history import last_race
+from racebot.queries.leaderboard import board_totals, place_among, top_players
+from racebot.queries.player import next_points
+from racebot.queries.scores import league, scored
+from racebot.races.outcome import TeamPolicy
+from racebot.races.result import EntrantStatus
+from racebot.racetime.payload import Race
+from racebot.ratings import registry
+from racebot.scoring.table import Chance, Forecast
+from racebot.settings.commands import Command
+from racebot.settings.texts import Texts
+from racebot.text.format import Count, integer, signed, timer
+from racebot.text.safe import plain
+
+USUAL_LENGTH = 5
+LONGEST = 25
+
+
+def rating(context: Context, person: NamedPlayer, race: Race) -> str:
+    """Write a player's points, place and record, and what the room's race will change."""
+    texts, board = context.texts, context.board
+    standing = context.standing(person)
+    if standing is None:
+        points = integer(next_points(context.ledger, board, person.id))
+        phrases = [texts.rating_newcomer.format(name=plain(person.name), points=points)]
+    else:
+        phrases = [context.standing_phrase(person, standing)]
+    if (change := change_of(context.pending(race, person), person)) is not None:
+        phrases.append(
+            texts.rating_pending.format(
+                points=shown_points(change.points_after, texts, ranked=context.is_ranked(standing, change)),
+                change=signed(change.points_change),
+                record=Count(not board.rule.finished),
+            )
+        )
+    if standing is not None:
+        races, finishes, wins = map(Count, (standing.races, standing.finishes, standing.wins))
+        phrases.append(texts.rating_record.format(races=races, finishes=finishes, wins=wins))
+        if (before := change_of(last_race(context.ledger, board, person.id), person)) is not None:
+            phrases.append(texts.rating_last.format(change=signed(before.points_change)))
+    return one_message(phrases, texts)
+
+
+def leaderboard(context: Context, count: int, asker: NamedPlayer) -> str:
+    """Write a leaderboard's first `count` players, as many as fit, and the asker's own place."""
+    texts, board, listing = context.texts, context.board, context.listing
+    count = min(max(count, 1), LONGEST)
+    players = top_players(context.ledger, board, listing, count)
+    if not players:
+        return texts.leaderboard_empty.format(needed=listing.minimum_finishes)
+    listed = board_totals(context.ledger, board, listing).listed
+    entries = [_entry(context, place, standing) for place, standing in players]
+    end = [context.link_phrase(board_page(context.settings, context.ledger, board))]
+    own = context.standing(asker)
+    if own is not None and not own.hidden and own.player not in {s.player for _, s in players}:
+        place, _ = place_among(context.ledger, board, own, listing)
+        end.insert(0, context.standing_phrase(asker, own) if place is None else _entry(context, place, own))
+    for shown in range(len(entries), 0, -1):
+        opening = texts.leaderboard.format(leaderboard=context.name, count=shown, listed=listed)
+        text = opening + texts.separator.join(filter(None, [*entries[:shown], *end]))
+        if len(text) <= MESSAGE_LIMIT:
+            return text
+    return one_message(entries[:1], texts, opening)
+
+
+def _entry(context: Context, place: int, standing: Standing) -> str:
+    template = context.texts.leaderboard_player
+    return unbroken(template.format(place=place, name=plain(standing.name), points=integer(standing.points)))
+
+
+def why(context: Context, person: NamedPlayer, race: Race) -> str:
+    """Write the reasons for a player's change, by the room's race or by the last one."""
+    texts, board, rules = context.texts, context.board, context.listing.scoring
+    rated = context.pending(race, person)
+    coming = change_of(rated, person)
+    rated = rated if coming else last_race(context.ledger, board, person.id)
+    change = coming or change_of(rated, person)
+    if rated is None or change is None:
+        return texts.nothing_yet.format(name=plain(person.name), score=Count(False))
+    model = registry.create(board.model, board.parameters)
+    explained = explain_race(model, TeamPolicy(board.teams), rated.result, rated.changes)
+    _, explanation = explained[person.id]
+    names = chat_names(rated.result.entrants, texts, context.ledger.people.hidden() - {person.id})
+    ranked = context.is_ranked(context.standing(person), coming)
+    opening = (texts.why_pending if coming else texts.why).format(
+        record=Count(not board.rule.finished),
+        name=plain(person.name),
+        after=shown_points(change.points_after, texts, ranked=ranked),
+        change=signed(change.points_change),
+        leaderboard=context.name,
+    )
+    score = (
+        why_score(scored(board, rated.result, rules, rated.note), person.id, rules, texts) if rules else ""
+    )
+    return one_message([score, *why_phrases(explanation, names, texts)], texts, opening)
+
+
+def why_phrases(explanation: Explanation, names: Mapping[str | None, str], texts: Texts) -> list[str]:
+    """Put an explanation into phrases: the place, the parts of the change, then the opponents.
+
+    `names` are the names of the race's entrants, safe to show, by user id.
+    """
+    phrases, rules = [unbroken(_expectation(explanation, texts))], rules_in(texts)
+    for reason in explanation.reasons():
+        is_off = reason.kind is ReasonKind.LIMIT and reason.rule and not rules[reason.rule]
+        if reason.kind is not ReasonKind.UNFINISHED and not is_off:
+            phrases.append(in_words(reason, names, texts, rules, unbroken=unbroken, safe=plain))
+    return phrases
+
+
+def _expectation(explanation: Explanation, texts: Texts) -> str:
+    expected = decimal(explanation.expected, texts)
+    if explanation.finished:
+        place, compared = explanation.place, explanation.compared
+        facts = {"place": place, "ordinal": ordinal(place, texts), "compared": compared, "expected": expected}
+        return texts.why_place.format(**facts, only=Count(compared == 1))
+    status = texts.dq if explanation.status is EntrantStatus.DQ else texts.dnf
+    known, chance = explanation.finish_chance is not None, percent(explanation.finish_chance or 0, texts)
+    return texts.why_out.format(status=status, known=Count(known), chance=chance, expected=expected)
+
+
+def score(context: Context, command: Command, person: NamedPlayer, race: Race) -> str:
+    """Write a racer's standing, counting the room's race if it is finished; empty without scores."""
+    texts, rules = context.texts, context.listing.scoring
+    if rules is None:
+        return ""
+    pending = context.pending(race, person)
+    table = league(context.ledger, context.board, rules, *([pending.result] if pending else []))
+    standing = next((each for each in table.standings if each.id == person.id), None)
+    forecast = Forecast(table, rules.cut) if rules.cut else None
+    if command is Command.NEED and forecast is None:
+        return texts.scores_missing.format(leaderboard=context.name, cut=Count(True))
+    if standing is None:
+        return texts.nothing_yet.format(name=plain(person.name), score=Count(True))
+    values = {
+        "leaderboard": context.name,
+        "name": plain(person.name),
+        "ordinal": ordinal(standing.place, texts),
+        "listed": len(table.standings),
+        "score": f"{standing.total.score:.1f}",
+        "line": "–" if forecast is None or forecast.line is None else f"{forecast.line:.1f}",
+    }
+    if command is Command.NEED and forecast is not None:
+        outlook = forecast.of(standing)
+        text = {
+            Chance.SECURED: texts.need_secured,
+            Chance.INSIDE: texts.need_inside,
+            Chance.TIME: texts.need_race,
+            Chance.FINISH: texts.need_race,
+            Chance.OUT_OF_REACH: texts.need_out_of_reach,
+            Chance.OVER: texts.need_over,
+        }[outlook.chance]
+        return texts.need.format(**values) + text.format(
+            any=Count(outlook.chance is Chance.FINISH),
+            time=timer(outlook.time or 0),
+            par=timer(forecast.par.time if forecast.par else 0),
+        )
+    shown = [(f"{each.score:.1f}", at in standing.counted) for at, each in enumerate(standing.scores) if each]
+    counted, dropped = (", ".join(s for s, counts in shown if counts is wanted) for wanted in (True, False))
+    division, least = standing.total.division, Count(standing.total.divisor)
+    phrases = [
+        texts.score.format(**values),
+        texts.score_counted.format(scores=counted),
+        texts.score_division.format(division=division, least=least) if division else "",
+        texts.score_dropped.format(scores=dropped) if dropped else "",
+        texts.score_cut.format(**values) if forecast is not None else "",
+    ]
+    return one_message(phrases, texts)
