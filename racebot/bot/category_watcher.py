@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -28,7 +28,6 @@ from racebot.racetime.payload import Category, Race
 from racebot.settings.model import Settings
 from racebot.settings.tables import CategorySettings
 from racebot.standings import orders
-from racebot.standings.counting import season_offers
 from racebot.standings.settle import Settler
 from racebot.telemetry import metrics
 from racebot.telemetry.logs import FailureLog, about
@@ -47,7 +46,7 @@ LONGEST_WAIT = 600.0
 class WorkerContext:
     """What the categories of one worker share.
 
-    `alive` is called after each look that worked, with the goals that may be the next seasons.
+    `alive` is called with the category after each look that worked.
     """
 
     settings: Settings
@@ -57,7 +56,7 @@ class WorkerContext:
     clock: Callable[[], datetime]
     failures: FailureLog
     backoff: Backoff
-    alive: Callable[[str, Sequence[str]], None]
+    alive: Callable[[str], None]
     on_race: Callable[[Race], object] = lambda _: None
 
 
@@ -75,7 +74,6 @@ class CategoryWorker:
         self._context = self._room_context(worker)
         self.goals: Collection[str] = ()
         """The goals that the category has now, known after `check`."""
-        self._offers: list[str] = []
         self._followed: set[str] = set()
         """Goals for which the list of past races has been read: none of them is an old one renamed since."""
         self._following = asyncio.Lock()
@@ -114,7 +112,7 @@ class CategoryWorker:
     async def check(self) -> None:
         """Check the credentials and that the category exists. Raise as `Site.category` does."""
         category = await self._site.category(self.slug, await self._own_token())
-        await self._take_in(category, category.goals)
+        await self._take_in(category)
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
         if self._tokens is None:
             log.info("category %s: no client id and secret, so racebot says nothing there", category.slug)
@@ -139,7 +137,7 @@ class CategoryWorker:
         # Before anything is awaited: rooms ask `follow_goal` meanwhile, and the rest of this look may fail.
         self._followed -= appeared
         self._waits_since = dict.fromkeys(appeared, time.monotonic()) | self._waits_since
-        await self._take_in(category, appeared)
+        await self._take_in(category)
         await self._call(self._settler.refresh_rules)  # the operator may have added rooms to an event
         rules = self._settler.rules
         for name, room in category.rooms.items():
@@ -164,7 +162,7 @@ class CategoryWorker:
         await self._follow_orders()
         for watch in self._watches.values():
             watch.nudge()  # so that it checks whether it can leave
-        self._alive(self.slug, self._offers)
+        self._alive(self.slug)
         if self._waits_since:
             await self.past_races()
 
@@ -180,19 +178,11 @@ class CategoryWorker:
                 if await self._call(self._context.work.follow_order, race):
                     self._to_follow.remove(race)
 
-    async def _take_in(self, category: Category, appeared: Collection[str]) -> None:
-        """Take in the category's goals, some of which `appeared`, its name and its picture."""
+    async def _take_in(self, category: Category) -> None:
+        """Take in the category's goals, its name and its picture."""
         self.goals = category.goals
-        if appeared:
-            await self._call(self._offer_seasons)
         profile = CategoryProfile(category.name, category.image)
         await self._call(self._ledger.profiles.save_category, self.slug, profile)
-
-    def _offer_seasons(self) -> None:
-        boards = self._ledger.leaderboards.all()
-        self._offers = season_offers(self._settler.rules, boards, self.slug, self.goals)
-        for offer in self._offers:
-            log.info("category %s: %s", self.slug, offer)
 
     async def pending(self) -> None:
         """Read the pending races whose next look is due."""

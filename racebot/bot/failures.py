@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -119,12 +118,10 @@ class Health:
     _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)
     """When each category was last seen, by the wall clock and the monotonic clock."""
     _refused: dict[str, _Refusal] = field(default_factory=dict)
-    _offers: dict[str, Sequence[str]] = field(default_factory=dict)
 
-    def category_seen(self, slug: str, offers: Sequence[str] = ()) -> None:
-        """Store that a category was just seen, with the seasons that it offers, and write the heartbeat."""
+    def category_seen(self, slug: str) -> None:
+        """Store that a category was just seen, and write the heartbeat."""
         now = self.clock()
-        self._offers[slug] = offers
         self._seen[slug] = (now, time.monotonic())
         self._refused.pop(slug, None)
         metrics.LAST_POLL.labels(slug).set(now.timestamp())
@@ -147,9 +144,8 @@ class Health:
         if all(slug in self._seen for slug in watched):
             seen_at = min(self._seen[slug][0] for slug in watched)
             suspended = {slug: refusal.reason for slug, refusal in self._refused.items()}
-            offers = list(chain(*self._offers.values()))
             failures = self.failures.current()[:MOST_FAILURES]
-            write_heartbeat(self.database, Heartbeat(seen_at, suspended, offers, failures))
+            write_heartbeat(self.database, Heartbeat(seen_at, suspended, failures))
 
     def ages(self) -> dict[str, float | None]:
         """Return the seconds since each category was seen, None if it has not been seen yet."""

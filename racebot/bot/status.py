@@ -110,7 +110,6 @@ class Status:
     outbox: Sequence[WaitingMessage]
     rebuilds: Sequence[WaitingRebuild]
     discord: Sequence[str]
-    season_offers: Sequence[str] = ()
     failures: Sequence[str] = ()
 
 
@@ -192,7 +191,6 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
             for webhook, number, problem in ledger.posts.delayed()
             if webhook in settings.webhooks()
         ],
-        season_offers=beat.offers,
         failures=beat.failures,
     )
 

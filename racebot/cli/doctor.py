@@ -31,7 +31,6 @@ from racebot.errors import (
     SiteError,
     missing_pages,
 )
-from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger, similar
 from racebot.races.rooms import Room, RoomReason
 from racebot.racetime.client import Site
@@ -40,7 +39,7 @@ from racebot.settings.model import NO_GOAL, PREFIX, Settings
 from racebot.settings.sources import secret_files
 from racebot.settings.tables import CategorySettings
 from racebot.standings.carry_over import unknown_sources
-from racebot.standings.counting import rating_rules, season_offers
+from racebot.standings.counting import rating_rules
 from racebot.standings.follow_settings import proposals
 from racebot.telemetry.logs import Redactor
 from racebot.text.format import counted
@@ -297,12 +296,10 @@ async def _rules(site: Site, slug: str, whole: Settings, public: Category) -> As
 
 def _goals(settings: CategorySettings, whole: Settings, public: Collection[str]) -> Iterator[Finding]:
     """Check that the goals to rate exist on the site, or existed when the ledger's races were raced."""
-    stored, renamed, rated = set[str](), dict[str, str](), list[Leaderboard]()
+    stored, renamed = set[str](), dict[str, str]()
     with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
         stored = {goal for category, goal in ledger.races.goals() if category == settings.slug}
         renamed = ledger.races.renamed_goals().get(settings.slug, {})
-        rated = ledger.leaderboards.all()
-    yield from map(_note, season_offers(rating_rules(whole), rated, settings.slug, public))
     boards = [board for board in whole.leaderboards if board.category in {"", settings.slug}]
     limit = [goal for goal in settings.goals if settings.goals != [NO_GOAL]]
     wanted = dict.fromkeys([*limit, *(goal for board in boards for goal in board.goals)])

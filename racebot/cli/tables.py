@@ -129,8 +129,6 @@ def print_status(console: Console, report: Status) -> None:
                 "next start; `racebot improve` previews them",
                 soft_wrap=True,
             )
-    for offer in report.season_offers:
-        console.print(safe(offer), soft_wrap=True)
     lines = {
         "Open race rooms": [safe(race) for race in report.rooms],
         "Finished, not recorded yet": [

@@ -120,9 +120,13 @@ class Events(LedgerTable):
         sources = (source for row in rows for source in self.sources(row["event"]))
         return [s for s in sources if s.result and player in {e.user_id for e in s.result.entrants}]
 
-    def amend(self, player: str) -> None:
-        """Apply the orders to all results of a player. A forgotten player's proofs and comments go, too."""
+    def amend(self, player: str, now: datetime | None = None) -> None:
+        """Apply the orders to all results of a player, as `People.apply` does, also in rooms and sheets.
+
+        A forgotten player's proofs and comments go, too.
+        """
         people = People(self._connection)
+        people.apply(player, now)
         gone = player if people.is_forgotten(player) else None
         for source in self.with_player(player):
             entrants = source.result.entrants if source.result else ()

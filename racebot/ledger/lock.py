@@ -116,12 +116,11 @@ def utc_now() -> datetime:
 class Heartbeat:
     """When a worker last saw its categories, None if it never did, and why some are suspended, by slug.
 
-    `offers` are what `season_offers` returns, `failures` what `FailureLog.current` does.
+    `failures` are what `FailureLog.current` returns.
     """
 
     seen_at: AwareDatetime | None = None
     suspended: Mapping[str, str] = field(default_factory=dict)
-    offers: Sequence[str] = ()
     failures: Sequence[str] = ()
 
 

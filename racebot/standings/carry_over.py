@@ -16,7 +16,7 @@ from racebot.ledger.rows import Leaderboard, State
 from racebot.ledger.store import Ledger
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
-from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.counting import RatingRules
 from racebot.text.parse import did_you_mean
 
 
@@ -81,20 +81,13 @@ def unknown_sources(
     """
     found = []
     for config in rules.named:
+        others = (each for each in rules.named if each is not config)
         known = {board.name for board in boards if config.category in {"", board.category}} | set(goals)
-        if config.carry is None or config.carry.source in known or _named_source(rules, config) is not None:
-            continue
-        hint = did_you_mean(config.carry.source, [*known, *(p.name for p in rules.named if p is not config)])
-        missing = f"there is no leaderboard {config.carry.source!r}{hint}"
-        where = f"leaderboard {config.name!r}: carry_over"
-        found.append(f"{where}: {missing}: correct the name, or import that season first")
+        known |= {
+            each.name for each in others if not config.category or each.category in {"", config.category}
+        }
+        if config.carry is not None and config.carry.source not in known:
+            source = f"{config.carry.source!r}{did_you_mean(config.carry.source, known)}"
+            problem = f"leaderboard {config.name!r}: carry_over: there is no leaderboard {source}"
+            found.append(f"{problem}: correct the name, or import that season first")
     return found
-
-
-def _named_source(rules: RatingRules, config: LeaderboardConfig) -> LeaderboardConfig | None:
-    """Return the configuration of the leaderboard that this one carries over from, None if it has none."""
-    if config.carry is None:
-        return None
-    shared = {"", config.category}
-    named = (each for each in rules.named if each.name == config.carry.source)
-    return next((each for each in named if not config.category or each.category in shared), None)

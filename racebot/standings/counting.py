@@ -16,7 +16,6 @@ from racebot.races.rooms import BY_GOALS, Room, RoomReason, RoomRule, Verdict
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters, ParameterValue, as_json
 from racebot.settings.model import NO_GOAL, Settings
-from racebot.text.parse import changed_number
 
 log = logging.getLogger(__name__)
 
@@ -268,18 +267,3 @@ def rating_rules(settings: Settings) -> RatingRules:
     )
     default = LeaderboardConfig(settings.model, settings.parameters, settings.team_races, model_is_set=is_set)
     return RatingRules(default, named, goals)
-
-
-def season_offers(
-    rules: RatingRules, boards: Iterable[Leaderboard], category: str, goals: Iterable[str]
-) -> list[str]:
-    """Say which of a category's goals look like the next of a rated one: one number is higher by one."""
-    rated = {goal: config.name for config in rules.named_in(category) for goal in config.goals}
-    rated |= {goal: goal for goal in rules.goals.get(category, ())}
-    rated |= {goal: board.name for board in boards if board.category == category for goal in board.goals}
-    return [
-        f'goal {new!r} may be the next season of {known!r}: `racebot season start "{new}" --like "{name}"`'
-        for new in goals
-        for known, name in rated.items()
-        if new not in rated and (n := changed_number(known, new)) and int(n[1]) == int(n[0]) + 1
-    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from racebot.errors import SettingsError
@@ -191,11 +191,14 @@ def _missing_boards(settler: Settler) -> list[Leaderboard]:
     """Store the missing leaderboards of stored races, sources first, and return them."""
     ledger = settler.ledger
     missing: dict[tuple[str, str], tuple[LeaderboardConfig, Leaderboard]] = {}
-    goals = ledger.races.goals()
-    by_goal = [(c, goal, config) for c, goal in goals for config in settler.rules.configs_for_goal(c, goal)]
-    for category, goal, config in [*by_goal, *_configs_by_rule(settler)]:
-        if ledger.leaderboards.get(category, config.name) is None:
-            missing.setdefault((category, config.name), (config, config.leaderboard(category, goal)))
+    rules, races = settler.rules, ledger.races
+    chosen = [(c, goal, config) for c, goal in races.goals() for config in rules.configs_for_goal(c, goal)]
+    by_rule = ((c, config) for c in races.categories() for config in rules.named_in(c))
+    chosen += [(c, "", config) for c, config in by_rule if config.rule != BY_GOALS]
+    for category, goal, config in chosen:
+        board = config.leaderboard(category, goal or next(iter(config.goals), ""))
+        if ledger.leaderboards.get(category, config.name) is None and races.last_position(board) is not None:
+            missing.setdefault((category, config.name), (config, board))
     made = []
     for board in sources_first(board for _, board in missing.values()):
         log.info("leaderboard %s: new, starting with the stored races", board.name)
@@ -204,16 +207,6 @@ def _missing_boards(settler: Settler) -> list[Leaderboard]:
         new = settler.new_leaderboard(config, board.category, board.first_goal, past)
         made.append(ledger.leaderboards.save(new))
     return made
-
-
-def _configs_by_rule(settler: Settler) -> Iterator[tuple[str, str, LeaderboardConfig]]:
-    races = settler.ledger.races
-    for category in races.categories():
-        for config in settler.rules.named_in(category):
-            if config.rule != BY_GOALS:
-                planned = config.leaderboard(category, next(iter(config.goals), ""))
-                if races.last_position(planned) is not None:
-                    yield category, planned.first_goal, config
 
 
 def _rated_by_older_models(ledger: Ledger) -> list[Leaderboard]:

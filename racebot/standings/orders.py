@@ -30,7 +30,6 @@ def forget(settler: Settler, player: Player, reason: str, now: datetime) -> None
         if ledger.people.is_forgotten(player.id):
             raise OrderError(f"{player.id} is already forgotten")
         ledger.orders.add(Order(now, OrderKind.FORGET, player.id, None, on_one_line(reason)))
-        ledger.people.apply(player.id)
         ledger.events.amend(player.id)
 
 
@@ -129,10 +128,9 @@ def penalize(
         ledger.orders.add(Order(now, OrderKind.PENALTY, race, player.id, on_one_line(reason), amount=amount))
         if stored is None:
             return []
-        ended_at = stored.result.ended_at
-        result = ledger.events.combined(event, ended_at) if event else ledger.people.amended(stored.result)
-        ledger.races.save(result, counted_at=stored.counted_at, source=stored.source, now=now)
-        return _rate_again(settler, settler.holding(race), stored.position, f"a penalty in {race}")
+        result = ledger.events.combined(event, stored.result.ended_at) if event else stored.result
+        settler.settle(result, now)
+        return settler.holding(race)
 
 
 def is_skipped(ledger: Ledger, race: str) -> bool:
@@ -176,11 +174,10 @@ def merge_accounts(
         for by_player in people.hiding(old.id):
             with suppress(OrderError):  # the kept account is hidden already
                 hide(settler, kept, reason, now, by_player=by_player)
-        people.apply(old.id, now)
-        ledger.events.amend(old.id)
-        for name in sorted({source.event for source in ledger.events.with_player(kept.id)}):
-            if stored := ledger.races.get(name):
-                race = ledger.events.combined(ledger.events.find(name), stored.result.ended_at)
+        ledger.events.amend(old.id, now)
+        for event in {source.event for source in ledger.events.with_player(kept.id)}:
+            if stored := ledger.races.get(event):
+                race = ledger.events.combined(ledger.events.find(event), stored.result.ended_at)
                 ledger.races.save(race, counted_at=stored.counted_at, source=stored.source, now=now)
         # A rebuild may be rating races of the account that the leaderboard does not show yet.
         boards = [b for b in ledger.leaderboards.all() if b.key in keys or ledger.rebuilds.of(b)]

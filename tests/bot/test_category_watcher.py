@@ -242,7 +242,7 @@ async def test_the_list_is_read_for_a_new_goal_although_the_look_that_showed_it_
     await scene.category.check()
     page["goals"] = ["New goal"]
     with monkeypatch.context() as patch:
-        patch.setattr(category_watcher, "season_offers", Mock(side_effect=LedgerUnavailable("busy")))
+        patch.setattr(scene.ledger.profiles, "save_category", Mock(side_effect=LedgerUnavailable("busy")))
         with pytest.raises(LedgerUnavailable):
             await scene.category.rooms()
     assert f"/{CATEGORY}/races/data" not in scene.requests
@@ -307,19 +307,3 @@ async def test_a_rename_seen_late_corrects_what_was_said_of_races_meanwhile(
     await scene.category.past_races()
     assert not messages.open_in(CATEGORY), "each is said once"
     assert scene.ledger.races.goal_of(past) == "New goal"
-
-
-async def test_a_goal_like_the_next_season_is_offered_once_in_the_log(scene: Scene, caplog) -> None:
-    scene.follower.settler.add_past_races([replace(result(), goal="Season 4")], "import")
-    page = scene.pages[f"/o/{CATEGORY}/data"]
-    scene.list_races()
-    page["goals"] = ["Season 4", "Season 6", "Season 40"]
-    with caplog.at_level("INFO"):
-        await scene.category.check()
-        await scene.category.rooms()
-        assert "may be the next season" not in caplog.text
-        page["goals"] = ["Season 5", *page["goals"]]
-        await scene.category.rooms()
-        await scene.category.rooms()
-    (offer,) = [each for each in caplog.messages if "may be the next season" in each]
-    assert 'racebot season start "Season 5" --like "Season 4"' in offer

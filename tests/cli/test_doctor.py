@@ -155,14 +155,6 @@ async def test_doctor_checks_the_page_folder(tmp_path: Path, folder: str, good: 
     assert [each.good async for each in examine(settings) if each.text.startswith("pages:")] == [good]
 
 
-async def test_doctor_offers_the_next_season(tmp_path: Path) -> None:
-    site = FakeSite(goals=("Any 2026", "Any 2027"))
-    found = [each for each in await findings(site, tmp_path, "Any 2026") if "next season" in each.text]
-    assert [(each.note, '"Any 2027" --like "Any 2026"' in each.text) for each in found] == [(True, True)]
-    both = await findings(site, tmp_path, "Any 2026", "Any 2027")
-    assert not [each for each in both if "next season" in each.text]
-
-
 async def test_doctor_names_a_leaderboard_that_matches_no_room(tmp_path: Path) -> None:
     site = FakeSite()
     site.open_race("SGL 26 week 1")
