@@ -187,7 +187,7 @@ def last_entries(ledger: Ledger, leaderboard: int, races: int) -> Entries | None
     return Entries._make(map(np.array, (*numbers, states_of(states))))
 
 
-def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, str]) -> list[RaceDigest]:
+def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, object]) -> list[RaceDigest]:
     """Return a digest of every rated race in order, over its result, changes and players' `names`."""
     rows = ledger.connection.rows(
         "SELECT rated.race, sequence, result, coalesce(corrected_at, counted_at) || coalesce(note, ''),"

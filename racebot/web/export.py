@@ -19,10 +19,9 @@ from filelock import FileLock
 
 import racebot
 from racebot import addresses
-from racebot.addresses import Route, segment
+from racebot.addresses import Route
 from racebot.errors import RacebotError, in_words
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import ListedPlayers
 from racebot.queries.race import EventReport, event_reports
 from racebot.queries.races import RaceDigest, race_digests
 from racebot.web.html import player as player_pages, templating
@@ -177,28 +176,24 @@ def export_tokens(view: LedgerView, failed: list[str]) -> dict[str, str]:
     for route in CONTENT:
         if not route.served_only and (publication.export_cards or route not in cards):
             routes[route.fields].append(route)
+    tokens: dict[str, str] = {}
+
+    def put(token: str, **values: str) -> None:
+        """Set the token of all files whose addresses have just these fields."""
+        tokens.update((route.path(**values), token) for route in routes[tuple(sorted(values))])
+
     apart = {"listing", "planned"}
     settings = [getattr(publication, each.name) for each in fields(publication) if each.name not in apart]
     texts = (path for path in sorted(PROGRAM.rglob("*")) if path.suffix in SHAPING)
-    program = _token(
-        racebot.__version__, *(each.name + each.read_text("utf-8") for each in texts), repr(settings)
-    )
-    names = {
-        player: f"{each.name}\0{view.pictures.get(player)}" for player, each in view.rated_players.items()
-    }
-    profiles = {player: repr(each) for player, each in view.ledger.profiles.all().items()}
-    tokens: dict[str, str] = {}
+    program = _token(racebot.__version__, *(each.name + each.read_text("utf-8") for each in texts), settings)
+    pictures = view.pictures
+    names = {player: (each.name, pictures.get(player)) for player, each in view.rated_players.items()}
+    profiles = view.ledger.profiles.all()
     races: dict[str, int] = defaultdict(int)
     players: dict[str, list[str]] = defaultdict(list)
-    numbered: dict[str, dict[str, str]] = defaultdict(dict)
     planned = view.planned()
-    front = [
-        program,
-        repr(names),
-        str(bool(view.ledger.events.all())),
-        repr([each.stored for each in planned]),
-    ]
-    tokens |= {each.address.page(): _token(program, repr((each.stored, each.listing))) for each in planned}
+    front = [program, names, bool(view.ledger.events.all()), [each.stored for each in planned]]
+    tokens |= {each.address.page(): _token(program, each.stored, each.listing) for each in planned}
     for board in view.boards:
         with _noted(failed, f"the leaderboard {board.name}"):
             digests = race_digests(view.ledger, board.key, names)
@@ -206,76 +201,61 @@ def export_tokens(view: LedgerView, failed: list[str]) -> dict[str, str]:
             category = view.category_face(board.category)
             # A race changes the scores of all.
             scored = sum(each.value for each in digests) if board.listing.scoring else None
-            shown = (siblings, category, scored, board.final_since, waiting(view.ledger, board))
-            own = _token(program, repr((board.stored, board.address, board.listing, *shown)))
-            listed, ids, places = None, set[str](), list[object]()
+            shown = siblings, category, scored, board.final_since, waiting(view.ledger, board)
+            own = _token(program, board.stored, board.address, board.listing, *shown)
+            places: dict[str, object] = {}
             with _noted(failed, f"the standings of {board.name}"):
                 listed = view.report(board).players
-                for row in listed.rows:
-                    ids.add(row.player)
-                    shown_name = names.get(row.player), profiles.get(row.player)
-                    places.append((row.player, listed.places[row.rating], row.points, shown_name))
+                places = {row.player: (listed.places[row.rating], row.points) for row in listed.rows}
             raced: dict[str, list[RaceDigest]] = defaultdict(list)
             for digest, *near in zip(digests, [None, *digests[:-1]], [*digests[1:], None], strict=True):
-                neighbors = _token(*(each.race if each else "" for each in near))
+                neighbors = _token(*(each and each.race for each in near))
                 races[digest.race] += int(own, 16) + digest.value + int(neighbors, 16)
                 for player in digest.players:
                     raced[player].append(digest)
-            of_players = {
-                player: _token(
-                    own,
-                    str(sum(digest.value for digest in theirs)),
-                    names.get(player, ""),
-                    profiles.get(player, ""),
-                    str(player in ids),
-                )
-                for player, theirs in raced.items()
-                if player in names
-            }
-            everything = _token(
-                own, repr(places), repr(view.events(board)), *(str(digest.value) for digest in digests)
-            )
+            values = [digest.value for digest in digests]
+            about = {player: (names.get(player), profiles.get(player)) for player in places}
+            everything = _token(own, places, about, view.events(board), values)
             front.append(everything)
-            without = set() if board.listing.scoring else {addresses.SCORES_CSV, addresses.SCORES_DATA}
-            without |= set() if board.listing.ordering else {addresses.RATINGS}
-            without |= set() if board.final_since else {addresses.RECAP, addresses.RECAP_CARD}
-            of_board = (board.address.of(route) for route in routes["board",] if route not in without)
-            tokens |= dict.fromkeys(of_board, everything)
+            put(everything, board=board.address.stem)
+            for absent in _absent(board):
+                del tokens[board.address.of(absent)]
+            for number in range(2, -(-len(places) // addresses.PAGE_SIZE) + 1):
+                tokens[board.address.page(number)] = everything
             tokens[board.address.of(addresses.RACES)] = everything
-            tokens.update(_board_parts(board, listed, own, digests, of_players))
-            for player, token in of_players.items():
+            older = older_race_pages(len(digests))
+            for number in range(1, older + 1):
+                first, last = race_span(len(digests), number)
+                page = board.address.of(addresses.RACES, number=number)
+                tokens[page] = _token(own, older, values[first - 1 : last])
+            for player, theirs in raced.items():
+                if player not in names:
+                    continue
+                value = sum(digest.value for digest in theirs)
+                token = _token(own, value, names[player], profiles.get(player), player in places)
                 players[player].append(token)
-                for route in routes["board", "player"]:
-                    tokens[route.path(player=player, board=board.address.stem)] = token
-                more = dict.fromkeys(_more_of_player(board, player, raced[player]), token)
-                numbered[player] |= more
-                tokens |= more
+                put(token, player=player, board=board.address.stem)
+                tokens |= dict.fromkeys(_more_of_player(board, player, theirs), token)
     theme = [templating.THEME] if publication.theme else []
     assets = [path for path in templating.ASSETS if path not in templating.SERVED_ASSETS]
-    pictures = (
-        route.path(picture=name)
-        for route in (addresses.PICTURE, addresses.SMALL_PICTURE)
-        for name in view.pictures_shown
-    )
-    tokens |= dict.fromkeys((*assets, *theme, *pictures), program)
+    tokens |= dict.fromkeys((*assets, *theme), program)
+    for name in view.pictures_shown:
+        put(program, picture=name)
     for route in routes[()]:
         tokens[route.path()] = _token(*front) if route in _FRONT else program
-    tokens[addresses.COMPARE.path()] = _token(
-        program, repr([(each.name, each.address) for each in view.boards])
-    )
+    tokens[addresses.COMPARE.path()] = _token(program, [(each.name, each.address) for each in view.boards])
     for board in view.boards:
-        tokens |= {route.path(category=board.category): _token(*front) for route in routes["category",]}
+        put(_token(*front), category=board.category)
     events: Sequence[EventReport] = ()
     with _noted(failed, "events"):
         events = event_reports(view.ledger)
     for route in (addresses.EVENTS, addresses.EVENTS_DATA):
-        tokens[route.path()] = _token(program, repr(events))
+        tokens[route.path()] = _token(program, events)
     for report in events:
-        token = _token(program, repr(report), str(report.event.name in races))
-        tokens |= {route.path(event=report.event.name): token for route in routes["event",]}
+        put(_token(program, report, report.event.name in races), event=report.event.name)
     for player, each in players.items():
-        token = _token(profiles.get(player, ""), *each)
-        tokens |= {route.path(player=player): token for route in routes["player",]}
+        token = _token(profiles.get(player), each)
+        put(token, player=player)
         for board in view.boards:  # these pages show the player's other leaderboards
             path = board.address.player(player)
             if path in tokens:
@@ -286,36 +266,19 @@ def export_tokens(view: LedgerView, failed: list[str]) -> dict[str, str]:
                 path = route.path(player=kept, board=board.address.stem)
                 if path in tokens:
                     tokens.setdefault(route.path(player=old, board=board.address.stem), tokens[path])
-        for path, token in numbered[kept].items():
-            tokens.setdefault(path.replace(f"/{segment(kept)}/", f"/{segment(old)}/", 1), token)
     for race, number in races.items():
-        tokens |= {route.path(race=race): f"{number:x}" for route in routes["race",]}
+        put(f"{number:x}", race=race)
     return tokens
 
 
-def _board_parts(
-    board: Board,
-    listed: ListedPlayers | None,
-    own: str,
-    digests: list[RaceDigest],
-    of_players: dict[str, str],
-) -> Iterator[tuple[str, str]]:
-    """Yield the later pages of a leaderboard and its older races, which depend only on what they list."""
-    size, rows = addresses.PAGE_SIZE, listed.rows if listed else ()
-    for number in range(2, -(-len(rows) // size) + 1):
-        parts = [
-            repr((row, listed.places[row.rating], row.player in listed.before))
-            + repr((listed.points_won(row), listed.places_won(row)))
-            + of_players.get(row.player, "")
-            for row in rows[(number - 1) * size : number * size]
-            if listed is not None
-        ]
-        yield board.address.page(number), _token(own, str(len(rows)), *parts)
-    older = older_race_pages(len(digests))
-    for number in range(1, older + 1):
-        first, last = race_span(len(digests), number)
-        values = (str(digest.value) for digest in digests[first - 1 : last])
-        yield board.address.of(addresses.RACES, number=number), _token(own, str(older), *values)
+def _absent(board: Board) -> Iterator[Route]:
+    """Yield the pages and files that a leaderboard does not have."""
+    if not board.listing.scoring:
+        yield from (addresses.SCORES_CSV, addresses.SCORES_DATA)
+    if not board.listing.ordering:
+        yield addresses.RATINGS
+    if not board.final_since:
+        yield from (addresses.RECAP, addresses.RECAP_CARD)
 
 
 def _more_of_player(board: Board, player: str, raced: Sequence[RaceDigest]) -> Iterator[str]:
@@ -329,5 +292,5 @@ def _more_of_player(board: Board, player: str, raced: Sequence[RaceDigest]) -> I
             yield board.address.opponents(player, number)
 
 
-def _token(*parts: str) -> str:
-    return blake2b("\0".join(parts).encode(errors="replace"), digest_size=8).hexdigest()
+def _token(*parts: object) -> str:
+    return blake2b(repr(parts).encode(errors="replace"), digest_size=8).hexdigest()

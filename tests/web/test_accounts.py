@@ -183,14 +183,3 @@ def test_export_has_pages_that_lead_to_the_kept_account(settler: Settler, tmp_pa
     for path in ("badges/{}/orb/any-orb.svg", "api/players/{}.json"):
         old, kept = (folder / path.format(player) for player in ("id-old", "id-ann"))
         assert old.read_bytes() == kept.read_bytes()
-
-
-def test_export_has_later_pages_that_lead_to_those_of_the_kept_account(settler: Settler, tmp_path) -> None:
-    rate(settler.ledger, *(result(f"o{n}", f"ann x{n} y{n}", after=400 + n) for n in range(120)))
-    public = tmp_path / "public/players"
-    export(settler.ledger, Publication(), public.parent)
-    later = {path.name for path in (public / "id-ann/orb/any-orb").glob("*-[0-9]*.html")}
-    assert len({name.partition("-")[0] for name in later}) == 2, "races and opponents"
-    for name in later:
-        page = (public / "id-old/orb/any-orb" / name).read_text(encoding="utf-8")
-        assert f"../../../id-ann/orb/any-orb/{name}" in page

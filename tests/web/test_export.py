@@ -11,17 +11,15 @@ import pytest
 from builders import NOON, entrant, result
 
 import racebot
-from racebot import addresses
 from racebot.errors import RacebotError
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.standings import orders
 from racebot.web.export import LOCK, MANIFEST, Exported, export
-from racebot.web.html import leaderboard
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Content, Publication
 
-from .conftest import RACES, SIMPLE, Seen, rate
+from .conftest import RACES, Seen, rate
 
 BOARD = "leaderboards/orb/any-orb"
 PLAYERS = f"api/{BOARD}/players"
@@ -300,48 +298,6 @@ def test_every_link_leads_to_a_file_of_the_export(exported: Ledger, folder: Path
             target = (page.parent / unquote(parts.path)).resolve()
             assert target.is_file(), f"{page.relative_to(folder)} links to {text}"
             assert target.is_relative_to(folder)
-
-
-def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Show 21 players on a page, which saves time."""
-    for module in (addresses, leaderboard):
-        monkeypatch.setattr(module, "PAGE_SIZE", 21)
-
-
-def test_only_leaderboard_pages_whose_rows_changed_are_rendered(
-    filled: Ledger, folder: Path, rendered: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    short_pages(monkeypatch)
-    names = [f"p{number}" for number in range(80)]
-    rate(filled, *(result(f"r{n}", " ".join(names[n : n + 10]), after=250) for n in range(0, 80, 10)))
-    rate(filled, result("later", "p70 p79", after=1000))  # weeks later
-    run(filled, folder)
-    rendered.clear()
-    rate(filled, result("last", "p70 p79", after=1001))
-    run(filled, folder)
-    assert f"{BOARD}.html" in rendered
-    assert f"{BOARD}/page-2.html" not in rendered, "its players are above those who raced, or below"
-    whole = folder.parent / "whole"
-    run(filled, whole)
-    for number in (2, 3, 4):
-        page = f"{BOARD}/page-{number}.html"
-        assert (folder / page).read_bytes() == (whole / page).read_bytes()
-
-
-def test_corrected_results_are_rendered_where_neither_points_nor_places_change(
-    ledger: Ledger, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    short_pages(monkeypatch)
-    flat = replace(SIMPLE, parameters={**SIMPLE.parameters, "rates": [1e-300]})
-    names = [f"p{number}" for number in range(10, 34)]
-    rate(ledger, result("a", " ".join(names)), config=flat)
-    run(ledger, folder)
-    page = f"{BOARD}/page-2.html"
-    assert b"Last results: 24" in (folder / page).read_bytes()
-    rate(ledger, result("a", " ".join([*names[:-2], *names[:-3:-1]])), config=flat)
-    run(ledger, folder)
-    run(ledger, folder.parent / "whole")
-    assert (folder / page).read_bytes() == (folder.parent / "whole" / page).read_bytes()
 
 
 @pytest.mark.parametrize(
