@@ -272,15 +272,9 @@ class BoardAddress:
     def player(self, player: str) -> str:
         return PLAYER_ON_BOARD.path(player=player, board=self.stem)
 
-    def comparison(self, player: str, other: str, index: int = 0) -> str:
-        """Return the address of the comparison of two players, which works on a server and in an export.
-
-        Without scripts, an export shows a page of the first player there, with the opponent's row marked.
-        `index` is the position of `other` among the opponents of `player`, from 0.
-        """
-        number = 1 + index // OPPONENTS_ON_A_PAGE
-        page = self.player(player) if index < OPPONENTS_SHOWN else self.opponents(player, number)
-        return page + versus(other)
+    def comparison(self, player: str, other: str) -> str:
+        """Return the address of the comparison of two players, which works on a server and in an export."""
+        return self.player(player) + versus(other)
 
 
 def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:

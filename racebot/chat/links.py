@@ -5,7 +5,6 @@ from __future__ import annotations
 from racebot.addresses import RACE, SEARCH, BoardAddress, Route, board_addresses
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.player import opponent_rank
 from racebot.settings.commands import Command
 from racebot.settings.model import Settings
 
@@ -23,8 +22,7 @@ def comparison_page(
     address = _address(settings, ledger, board)
     if address is None or any(map(ledger.people.is_hidden, (player, other))):
         return None
-    index = opponent_rank(ledger, board.key, player, other)
-    return f"{settings.pages_url}/{address.comparison(player, other, index or 0)}"
+    return f"{settings.pages_url}/{address.comparison(player, other)}"
 
 
 def _address(settings: Settings, ledger: Ledger, board: Leaderboard) -> BoardAddress | None:

@@ -250,9 +250,3 @@ def opponents_of(
     )
     values = [leaderboard, player, *([] if other is None else [other])]
     return list(map(OpponentRecord._make, ledger.connection.rows(sql, *values)))
-
-
-def opponent_rank(ledger: Ledger, leaderboard: int, player: str, other: str) -> int | None:
-    """Return the position of another player among `opponents`, from 0; None if they never met."""
-    ids = [record.id for record in opponents_of(ledger, leaderboard, player)]
-    return ids.index(other) if other in ids else None

@@ -16,7 +16,7 @@ from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.races.result import EntrantStatus, result_label
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import signed
-from racebot.web.site.formats import day, iso, minute, ordinal, percent, shown_name, sign, slug
+from racebot.web.site.formats import day, iso, minute, ordinal, shown_name, sign, slug
 from racebot.web.site.ledger_view import PageRequest
 
 
@@ -88,30 +88,6 @@ def dots(results: Sequence[ShortResult]) -> Markup:
 def score(ahead: int, behind: int) -> Markup:
     """Return how often a player finished ahead of an opponent and behind."""
     return Markup('<b class="gain">%s</b><span class="of"> – </span><b class="loss">%s</b>') % (ahead, behind)
-
-
-def part(words: str, points: int | None, short: str = "") -> Markup:
-    """Return a reason with its points, if any, as an item of a list. Phones show short words at first."""
-    shown = "" if points is None else f" <b>{signed(points)}</b>"
-    name: str = escape(shown_name(words, 120))
-    if short:
-        name = f'<span class="far">{name}</span><span class="near">{escape(short)}</span>'
-    return Markup(f"<li>{name}{shown}</li>")  # noqa: S704 - escaped
-
-
-def opponent(verb: str, name: str, chance: float) -> Markup:
-    return Markup(  # noqa: S704 - the name is escaped, the rest are our own words
-        f"<li>{verb} <b><bdi>{escape(shown_name(name, 40))}</bdi></b> ({escape(percent(chance))})</li>"
-    )
-
-
-def reasons(brief: str, rest: str, player: str) -> Markup:
-    """Return the reasons for a change, given as items of lists. On phones, the rest is shown on request."""
-    summary = (
-        f'<summary>All reasons<span class="hidden"> for {escape(shown_name(player, 40))}</span></summary>'
-    )
-    more = f"<details>{summary}<ul>{rest}</ul></details>" if rest else ""
-    return Markup(f"<ul>{brief}</ul>{more}")  # noqa: S704 - made by `part` and `opponent`
 
 
 def bar(share: float) -> Markup:

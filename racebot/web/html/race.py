@@ -9,9 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from math import isclose
-from typing import Any
-
-from markupsafe import Markup
+from typing import Any, NamedTuple
 
 from racebot import addresses
 from racebot.live_file import LiveRoom
@@ -32,7 +30,7 @@ from racebot.queries.standings import listed_now
 from racebot.races.events import is_event
 from racebot.races.outcome import TeamPolicy
 from racebot.text.format import counted, timer
-from racebot.web.html import charts, fragments, templating
+from racebot.web.html import charts, templating
 from racebot.web.site.formats import ordinal, percent, shown_name
 from racebot.web.site.ledger_view import Board, Content, LedgerView, Moved, PageRequest
 
@@ -132,37 +130,45 @@ def fastest(part: RaceOnBoard) -> float | None:
     return min((each.finish_time for each in part.placed if each.finish_time is not None), default=None)
 
 
-def why(entrant: RatedEntrant, names: Mapping[str | None, str]) -> Markup:
-    """Return the reasons for a change; `names` are those of the race's entrants, by user id."""
+class Reason(NamedTuple):
+    """A reason for a change, perhaps with points and short words for phones, or a verb with an opponent."""
+
+    words: str
+    points: int | None = None
+    short: str = ""
+    opponent: str = ""
+    chance: float = 0.0
+
+
+def why(entrant: RatedEntrant, names: Mapping[str | None, str]) -> tuple[list[Reason], list[Reason]]:
+    """Return the reasons for a change, those first that phones show. `names` has the entrants by user id."""
     items = parts_of(entrant)
     brief = len(items) or 1
     is_part = entrant.why and entrant.why[-1].kind in {ReasonKind.FINISH, ReasonKind.PLACE, ReasonKind.LIMIT}
     if entrant.why and not entrant.pushed and not (is_part and entrant.change):
-        items.append(fragments.part(entrant.reasons[-1], None))
+        items.append(Reason(entrant.reasons[-1]))
         if entrant.place is None:  # on phones, no time takes up room
             brief = len(items)
-    for each in entrant.pushed:
-        verb = "beat" if each.beaten else "behind"
-        items.append(fragments.opponent(verb, each.team or names[each.player], each.chance))
-    if entrant.opposed is not None:
-        verb = "but beat" if entrant.opposed.beaten else "but behind"
-        name = entrant.opposed.team or names[entrant.opposed.player]
-        items.append(fragments.opponent(verb, name, entrant.opposed.chance))
-    return fragments.reasons("".join(items[:brief]), "".join(items[brief:]), entrant.name)
+    met = [("", each) for each in entrant.pushed]
+    met += [("but ", entrant.opposed)] if entrant.opposed is not None else []
+    for but, each in met:
+        words, name = f"{but}{'beat' if each.beaten else 'behind'}", each.team or names[each.player]
+        items.append(Reason(words, opponent=name, chance=each.chance))
+    return items[:brief], items[brief:]
 
 
-def parts_of(entrant: RatedEntrant) -> list[Markup]:
+def parts_of(entrant: RatedEntrant) -> list[Reason]:
     """Return the parts that a change adds up from, the largest first, then a limit with its rule."""
     if not entrant.change:
         return []
     largest = sorted(entrant.parts.items(), key=lambda part: abs(part[1]), reverse=True)
     found = [
-        fragments.part(entrant.standing if name == "finish" and entrant.place is None else name, points)
+        Reason(entrant.standing if name == "finish" and entrant.place is None else name, points)
         for name, points in largest
         if points and name in PARTS
     ]
     limits = [reason for reason in entrant.why if found and reason.kind is ReasonKind.LIMIT]
-    return found + [fragments.part(RULES[str(each.rule)], each.points, "limit") for each in limits]
+    return found + [Reason(RULES[str(each.rule)], each.points, "limit") for each in limits]
 
 
 def story(part: RaceOnBoard) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import unicodedata
 from bisect import bisect_right
@@ -14,10 +13,10 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from markupsafe import Markup
 from PIL import Image, ImageDraw, ImageFont, features
 
 from racebot.text.safe import isolated
+from racebot.web.html import templating
 
 _PACKAGED = (
     ("fontpkg_inter", "files/Inter[opsz,wght].ttf"),
@@ -187,25 +186,19 @@ def _axis(axis: ImageFont.Axis, style: Style) -> float:
     return min(max(wanted, axis["minimum"] or 0), axis["maximum"] or wanted)
 
 
-_BADGE_TEXT = Style(11, 500)
-_EQUALLY_WIDE = re.compile(r"\d(?=.)")
-"""Digits before the last character of a number, whose width depends only on their count."""
+BADGE_TEXT = Style(11, 500)
 
 
 def badge(label: str, value: str, color: str) -> bytes:
     """Draw a badge as SVG, its texts stretched to their width in our fonts, which a viewer may lack."""
-    texts = label, _EQUALLY_WIDE.sub("0", value)
-    label_width, value_width = (round(width(each, _BADGE_TEXT)) or 8 for each in texts)
-    left, right = label_width + 14, value_width + 14
-    spoken, whole = f"{isolated(label)}: {value}", left + right
-    facts = {"label": label, "value": value, "label_width": label_width, "value_width": value_width}
-    return (
-        _badge()
-        .format(spoken=spoken, width=whole, left=left, right=right, color=color, value_at=left + 7, **facts)
-        .encode()
+    label_width, value_width = (round(width(each, BADGE_TEXT)) or 8 for each in (label, value))
+    return templating.render(
+        "badge.svg",
+        "",
+        label=label,
+        value=value,
+        spoken=isolated(label),
+        label_width=label_width,
+        value_width=value_width,
+        color=color,
     )
-
-
-@cache
-def _badge() -> Markup:
-    return Markup(resources.files("racebot.web.pictures").joinpath("badge.svg").read_text("utf-8"))  # noqa: S704

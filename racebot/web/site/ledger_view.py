@@ -223,9 +223,7 @@ class LedgerView:
 
     def live_room(self, race: str, *, listed: bool = False) -> LiveRoom | None:
         """Return a room; if it must be `listed`, one that the site lists or that changes no rating."""
-        if self._live is None:
-            return None
-        return (self._live.listed_room if listed else self._live.room)(race, self.hidden)
+        return None if self._live is None else self._live.room(race, self.hidden, listed=listed)
 
     def is_awaited(self, race: str) -> bool:
         """Return whether a race that the bot does not know may still appear."""

@@ -76,23 +76,20 @@ class LiveReader:
         listed.sort(key=lambda room: room.opened_at or _LONG_AGO, reverse=True)
         return LiveRooms(report.seen_at, late, tuple(listed))
 
-    def room(self, race: str, hidden: Set[str] = frozenset()) -> LiveRoom | None:
-        """Return a room by the name of its race, even if the site does not list it."""
+    def room(self, race: str, hidden: Set[str] = frozenset(), *, listed: bool = False) -> LiveRoom | None:
+        """Return a room; if it must be `listed`, one that the site lists or that changes no rating."""
         report = self._current()[1]
-        rooms = report.rooms if report else ()
-        return next((_without(room, hidden) for room in rooms if room.race == race), None)
-
-    def listed_room(self, race: str, hidden: Set[str] = frozenset()) -> LiveRoom | None:
-        """Return a room that the site lists, or the last state of one that changes no rating."""
-        found = next((room for room in self.rooms(hidden).rooms if room.race == race), None)
-        former = self._report.rooms if self._report and found is None else ()
-        return found or next(
-            (_without(room, hidden) for room in former if room.race == race and room.refused), None
-        )
+        known = self._report.rooms if self._report else ()
+        found = next((room for room in known if room.race == race), None)
+        if found is None or not (report or (listed and found.refused)):
+            return None
+        if listed and report and race in report.unlisted and not found.refused:
+            return None
+        return _without(found, hidden)
 
     def knows(self, race: str) -> bool:
         """Return whether the page of a race may change without the ledger."""
-        return race in self._asked or (self.room(race) or self.listed_room(race)) is not None
+        return race in self._asked or (self.room(race) or self.room(race, listed=True)) is not None
 
     def is_awaited(self, race: str) -> bool:
         """Return whether a race that the bot does not know was first asked for a short time ago."""

@@ -56,8 +56,8 @@
     const sign = change => change > 0 ? "gain" : change < 0 ? "loss" : "same";
     const dots = races => html`<span class="dots" role="img" aria-label="Last results: ${races.map(race => `${race.place ?? "DNF"} ${signed(race.change)}`).join(", ")}">${races.map(race => html`<i class="${race.place === 1 ? "won" : race.place ? sign(race.change) : "out"}"></i>`)}</span>`;
     const line = each => {
-      const last = each.history.slice(-10), times = each.history.flatMap(race => race.finish_time ?? []), peak = each.history.reduce((a, b) => b.after > a.after ? b : a);
-      return html`<tr><th scope="row"><a class="player" href="${link(each)}"><bdi>${cut(each.name, 60)}</bdi></a></th><td class="points" data-label="Points">${number(each.points)}</td><td data-label="Place">${each.place ?? "–"}</td><td data-label="Last 10">${dots(last)}</td><td data-label="Best time">${times.length ? timer(Math.min(...times)) : ""}</td><td class="text">highest ${peak.after} on ${day(peak.ended_at)}, ${signed(last.reduce((sum, race) => sum + race.change, 0))} in the last ${last.length}</td></tr>`;
+      const last = each.history.slice(-10), times = each.history.flatMap(race => race.finish_time ?? []);
+      return html`<tr><th scope="row"><a class="player" href="${link(each)}"><bdi>${cut(each.name, 60)}</bdi></a></th><td class="points" data-label="Points">${number(each.points)}</td><td data-label="Place">${each.place ?? "–"}</td><td data-label="Last 10">${dots(last)}</td><td data-label="Best time">${times.length ? timer(Math.min(...times)) : ""}</td></tr>`;
     };
     const record = (each, other) => {
       const {met, chance, ahead, behind} = meetings(each, other);
@@ -66,8 +66,8 @@
       const margin = (margins[Math.ceil(half) - 1] + margins[Math.floor(half)]) / 2;
       return html`<a href="${link(each, other)}">${ahead} – ${behind}</a><span class="under-name soft">${margins.length ? `${margin < 0 ? "−" : "+"}${timer(Math.abs(margin)).replace(/^0:0?/, "")}, ` : ""}${percent(chance)}</span>`;
     };
-    const table = (caption, head, body) => html`<div class="card flat scroll" tabindex="0" role="region" aria-label="${caption}"><table><caption class="hidden">${caption}</caption><thead><tr>${head.map((words, index) => html`<th scope="col" class="${index ? words === "Fact" ? "text" : "" : "name"}">${words}</th>`)}</tr></thead><tbody>${body}</tbody></table></div>`;
-    shown.innerHTML += table("Players", ["Player", "Points", "Place", "Last 10", "Best time", "Fact"], rows.map(line)).html
+    const table = (caption, head, body) => html`<div class="card flat scroll" tabindex="0" role="region" aria-label="${caption}"><table><caption class="hidden">${caption}</caption><thead><tr>${head.map((words, index) => html`<th scope="col" class="${index ? "" : "name"}">${words}</th>`)}</tr></thead><tbody>${body}</tbody></table></div>`;
+    shown.innerHTML += table("Players", ["Player", "Points", "Place", "Last 10", "Best time"], rows.map(line)).html
       + table("Records against each other", ["Ahead – behind", ...rows.map(each => cut(each.name, 12))], rows.map(each => html`<tr><th scope="row">${cut(each.name, 24)}</th>${rows.map(other => html`<td data-label="${other === each ? "" : cut(other.name, 12)}">${record(each, other)}</td>`)}</tr>`)).html;
     document.getElementById("about").hidden = false;
     window.racebot.refresh();
