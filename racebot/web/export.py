@@ -237,8 +237,7 @@ def export_tokens(view: LedgerView, failed: list[str]) -> dict[str, str]:
                 put(token, player=player, board=board.address.stem)
                 tokens |= dict.fromkeys(_more_of_player(board, player, theirs), token)
     theme = [templating.THEME] if publication.theme else []
-    assets = [path for path in templating.ASSETS if path not in templating.SERVED_ASSETS]
-    tokens |= dict.fromkeys((*assets, *theme), program)
+    tokens |= dict.fromkeys((*templating.ASSETS, *theme), program)
     for name in view.pictures_shown:
         put(program, picture=name)
     for route in routes[()]:

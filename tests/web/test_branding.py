@@ -14,7 +14,7 @@ from racebot.ledger.rows import CategoryProfile
 from racebot.races.result import Profile
 from racebot.text.safe import initials
 from racebot.web.export import export_tokens
-from racebot.web.html.templating import ICON, THEME, asset
+from racebot.web.html.templating import THEME, asset
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Document, LedgerView, theme_beside
 
@@ -69,7 +69,7 @@ def test_avatar_is_shown_once_it_is_fetched_and_initials_before(merge: Merge, tm
 
 @pytest.mark.parametrize(("path", "side"), [("favicon.ico", 32), ("apple-touch-icon.png", 180)])
 def test_icons_show_the_picture_of_the_svg(view: LedgerView, path: str, side: int) -> None:
-    svg = asset(ICON).decode()
+    svg = asset("assets/icon.svg").decode()
     square = 4.5
     background, *_ = re.findall(r'fill="(#\w{6})"', svg)
     white = [(float(x), float(y)) for x, y in re.findall(r"M([\d.]+) ([\d.]+)", svg)]

@@ -24,12 +24,7 @@ from racebot.web.html.race import followed_race, table
 from racebot.web.site.ledger_view import CSS, Content, Document, PageRequest
 
 LATEST = 3  # most results below the rooms of the live page
-ROWS = 12  # rows of a room's overlay, unless its address says otherwise
-MOST_ROWS = 60
-LEAST_SIZE, MOST_SIZE = 25, 400  # size of an overlay's text, in percent
 MOST_SIZE_WITH_TIMES = 125  # size up to which a room's rows have space for finish times
-MOST_DELAY = 900  # longest delay of an overlay, in seconds
-LEAST_WIDTH = 5  # least width of an overlay, in percent of its source
 JUST_ENDED = timedelta(minutes=15)
 """Age of a result up to which an overlay shows it rather than an open room or an older race."""
 RECENT = timedelta(hours=3)
@@ -63,10 +58,10 @@ OVERLAYS = {"room": "Room of a category", "player-room": "Room of a player", "pl
 SOURCES = {"part": "its own part of the scene", "scene": "the whole scene, 1920 × 1080"}
 """The sizes of a source, by query parameter: as the docs suggest for each overlay, or the whole picture."""
 NUMBERS = {
-    "size": ("Size of the text, %", 100, LEAST_SIZE, MOST_SIZE),
-    "width": ("Width in the source, %", 100, LEAST_WIDTH, 100),
-    "rows": ("Most rows", ROWS, 1, MOST_ROWS),
-    "delay": ("Delay, seconds", 0, 0, MOST_DELAY),
+    "size": ("Size of the text, %", 100, 25, 400),
+    "width": ("Width in the source, %", 100, 5, 100),
+    "rows": ("Most rows", 12, 1, 60),
+    "delay": ("Delay, seconds", 0, 0, 900),
 }
 """The options that are numbers, with their label, default, least and most."""
 INVENTED = (
@@ -108,25 +103,38 @@ def _player(request: PageRequest, player: str) -> Document:
     standings = {board.address.stem: standing for board, standing in request.view.standings(player)}
     shown = request.query.get("board") or next(iter(standings), None)
     stem, current = _current_of(request, player) or (shown, None)
-    live, moved, condition = None, None, ""
-    if isinstance(current, LiveRoom):
-        board = next(each for each in current.leaderboards if each.board == stem)
-        live = next(each for each in board.entrants if each.id == player)
-        moved = board.places.get(player) if current.finished else None
-        condition = board.condition
-    change = current.change if isinstance(current, PlayedRace) else live and live.change
-    facts = {"standing": standings.get(stem or ""), "live": live, "change": change, "moved": moved}
-    started = isinstance(current, LiveRoom) and not current.before_start
-    return _overlay("overlay_player.html", request, condition=condition, started=started, **facts)
+    room = current if isinstance(current, LiveRoom) else None
+    change = current.change if isinstance(current, PlayedRace) else None
+    board = next((each for each in room.leaderboards if each.board == stem), None) if room else None
+    return _player_overlay(request, player, room, board, standings.get(stem or ""), change)
+
+
+def _player_overlay(
+    request: PageRequest,
+    player: str,
+    room: LiveRoom | None,
+    board: LiveBoard | None,
+    standing: object,
+    change: int | None,
+) -> Document:
+    """Render a player's rating, with what the room that they are in tells, or with their last change."""
+    live = next(each for each in board.entrants if each.id == player) if board else None
+    facts = {"room": room, "board": board, "live": live, "standing": standing}
+    return _overlay("overlay_player.html", request, change=live.change if live else change, **facts)
 
 
 def options(query: Mapping[str, str]) -> dict[str, str]:
     """Return the options of an overlay that its address gives, once they are checked."""
     given = {name: value for name, value in query.items() if name in OVERLAY_OPTIONS}
-    whole_number(given, "delay", 0, least=0, most=MOST_DELAY)
-    whole_number(given, "rows", ROWS, most=MOST_ROWS)
+    for name in NUMBERS:
+        _number(given, name)
     _rules(given)
     return given
+
+
+def _number(query: Mapping[str, str], name: str) -> int:
+    _, default, least, most = NUMBERS[name]
+    return whole_number(query, name, default, least=least, most=most)
 
 
 def _style(request: PageRequest) -> Content:
@@ -135,7 +143,7 @@ def _style(request: PageRequest) -> Content:
 
 
 def _rules(query: Mapping[str, str]) -> str:
-    size = whole_number(query, "size", 100, least=LEAST_SIZE, most=MOST_SIZE)
+    size = _number(query, "size")
     rules = ""
     for name, default in COLORS.items():
         color = query.get(name, default).removeprefix("#")
@@ -147,18 +155,15 @@ def _rules(query: Mapping[str, str]) -> str:
         if side not in sides:
             raise BadQueryError(f"{name}: must be {', '.join(sides)}")
         rules += f"--{name}:{sides[side]};"
-    width = whole_number(query, "width", 100, least=LEAST_WIDTH, most=100)
-    rules = f":root{{{rules}--size:{size / 100};--width:{width / 100}}}\n"
-    if size > MOST_SIZE_WITH_TIMES:
-        rules += "td.time{display:none}\n"
-    return rules
+    times = "td.time{display:none}\n" if size > MOST_SIZE_WITH_TIMES else ""
+    return f":root{{{rules}--size:{size / 100};--width:{_number(query, 'width') / 100}}}\n{times}"
 
 
 def _page(part: Callable[..., Document], part_route: Route) -> Callable[..., Content]:
     """Return the function of a page that shows a part and follows it."""
 
     def content(request: PageRequest, **fields: str) -> Content:
-        delay = int(options(request.query).get("delay", 0))
+        delay = _number(options(request.query), "delay")
         # A delayed overlay begins empty: what it would show now must not be seen before its time.
         body = b"" if delay else part(request, **fields).body
         kind = "room" if "rows" in part_route.query else "player"
@@ -209,7 +214,7 @@ def race_table(
     board: str = "",
 ) -> Document:
     """Render the rows of a race on an overlay, with the name of its leaderboard if it has several."""
-    limit = whole_number(request.query, "rows", ROWS, most=MOST_ROWS)
+    limit = _number(request.query, "rows")
     facts = {"race": race, "room": room, "heading": heading, "board": board, "all_rows": rows}
     return _overlay("overlay_room.html", request, rows=rows[:limit], more=len(rows[limit:]), **facts)
 
@@ -281,17 +286,17 @@ def studio(request: PageRequest) -> Content:
     found = addresses.OVERLAY_ROOM.path(race=category) if kind == "room" else route.path(player=identity)
     shown = {name: value for name, value in chosen.items() if name not in {"delay", "board"}}
     sample = urlencode({"overlay": kind, **shown})
-    choices: dict[str, Any] = {
-        "overlays": OVERLAYS,
-        "sources": SOURCES,
-        "categories": categories,
-        "boards": view.boards,
-    }
-    choices |= {"presets": PRESETS, "numbers": NUMBERS, "sides": SIDES, "colors": COLORS}
     return templating.page(
         request,
         "overlays.html",
-        **choices,
+        overlays=OVERLAYS,
+        sources=SOURCES,
+        presets=PRESETS,
+        numbers=NUMBERS,
+        sides=SIDES,
+        colors=COLORS,
+        categories=categories,
+        boards=view.boards,
         kind=kind,
         source=query.get("source", "part"),
         category=category,
@@ -315,19 +320,12 @@ def sample(request: PageRequest, stage: str) -> Document:
         heading = {"open": "odds", "finished": "provisional", "recorded": "final"}.get(stage, stage)
         return shell(request, "room", race_table(request, room.race, room, entrants, heading).body)
     racer = next(each for each in entrants if each.name == RATED)
-    before, after = racer.rank_before, racer.rank_after
-    recorded, points = stage == "recorded", racer.after or racer.points
-    facts = {
-        "standing": SimpleNamespace(
-            name=RATED, points=points, place=after if recorded else before, listed=82
-        ),
-        "live": None if recorded else racer,
-        "change": racer.change,
-        "moved": (before, after) if stage == "finished" else None,
-        "condition": room.condition,
-        "started": stage != "open",
-    }
-    return shell(request, "player", _overlay("overlay_player.html", request, **facts).body)
+    recorded = stage == "recorded"
+    points, place = (racer.after, racer.rank_after) if recorded else (racer.points, racer.rank_before)
+    standing = SimpleNamespace(name=RATED, points=points, place=place, listed=82)
+    board = None if recorded else room.leaderboards[0]
+    body = _player_overlay(request, RATED, room, board, standing, racer.change if recorded else None).body
+    return shell(request, "player", body)
 
 
 def _invented_room(stage: str) -> LiveRoom:

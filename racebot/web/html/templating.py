@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
 from inspect import getmembers, isfunction
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -22,24 +23,18 @@ from racebot.text.format import counted, gap, integer, signed, timer
 from racebot.text.safe import initials
 from racebot.web.html import fragments
 from racebot.web.site import formats
-from racebot.web.site.ledger_view import CSS, Board, Document, PageRequest, Publication
+from racebot.web.site.ledger_view import CSS, SVG, Board, Document, PageRequest, Publication
 
-STYLE = "assets/style.css"
-ICON = "assets/icon.svg"
 THEME = "assets/theme.css"  # the operator's style sheet
-SCRIPTS = {name: f"assets/{name}.js" for name in ("page", "table", "graph", "compare", "search")}
-SCRIPT_TYPE = "text/javascript; charset=utf-8"
 OVERLAY_STYLE = "assets/overlay.css"
-SERVED_ASSETS = {"assets/live.css": CSS, "assets/live.js": SCRIPT_TYPE, OVERLAY_STYLE: CSS}
-"""Assets of pages that only a server has."""
+SCRIPT_TYPE = "text/javascript; charset=utf-8"
+ASSET_TYPES = {".css": CSS, ".js": SCRIPT_TYPE, ".svg": SVG}
 ASSETS = {
-    STYLE: CSS,
-    ICON: "image/svg+xml",
-    "assets/embed.css": CSS,
-    **SERVED_ASSETS,
-    **dict.fromkeys(SCRIPTS.values(), SCRIPT_TYPE),
+    f"assets/{each.name}": ASSET_TYPES[Path(each.name).suffix]
+    for each in resources.files("racebot.web.html").joinpath("assets").iterdir()
+    if Path(each.name).suffix in ASSET_TYPES
 }
-
+"""The files that pages load, with their media types."""
 
 _UNKNOWN = Publication()
 
@@ -136,7 +131,6 @@ def render(
         publication=publication,
         theme=f"{href(THEME)}?v={_fingerprint(publication.theme)}" if publication.theme else None,
         asset=lambda path: f"{href(path)}?v={_fingerprint(asset(path))}",
-        scripts=SCRIPTS,
         **{"share": None, "updated": None, **context},
     )
     return text.encode(errors="replace")
