@@ -14,7 +14,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import HIDDEN_NAME, Entrant, RaceResult
 from racebot.text.csv_rows import csv_chunks
-from racebot.text.format import exact_time, iso_duration
+from racebot.text.format import counted, exact_time, iso_duration
 
 
 def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = False) -> Iterator[RaceResult]:
@@ -52,12 +52,12 @@ def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = F
 
 def left_out(ledger: Ledger, board: Leaderboard) -> str:
     """Say which stored results are not in the files, and why; empty if all are."""
-    found = Counter(f"race(s) {stored.note}" for stored in ledger.races.of(board) if stored.note)
+    found = Counter(("race", stored.note) for stored in ledger.races.of(board) if stored.note)
     for event in ledger.events.all():
         if event.closed_at and (event.category, event.leaderboard) == (board.category, board.name):
             notes = (each.note for each in ledger.events.attempts(event) if each.note)
-            found.update(f"result(s) of {event.title}: {note}" for note in notes)
-    return ", ".join(f"{count} {what}" for what, count in found.items())
+            found.update(("result", f"of {event.title}: {note}") for note in notes)
+    return ", ".join(f"{counted(count, what)} {why}" for (what, why), count in found.items())
 
 
 def json_text(results: Iterable[RaceResult]) -> str:

@@ -112,7 +112,6 @@ class LedgerWork:
         """
         with self.ledger.transaction():
             self._announcements.drop_waiting(race, "a moderator decided that the race does not count")
-            self.ledger.posts.withdraw(race)
             return self._announcements.withdraw(race, reason)
 
     def follow_order(self, race: str) -> bool:

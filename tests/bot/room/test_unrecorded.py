@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CATEGORY, NOON, Clock, result, room, seen
+from builders import CATEGORY, NOON, Clock, entrant, result, room, seen
 from room_support import Follower
 
 from racebot.bot.room import events as cases
@@ -247,3 +247,6 @@ def test_backfilled_result_counts_once_it_stood_for_the_longest_grace(ledger: Le
     for minutes, counts in (59, False), (61, False), (179, False), (180, True):
         settler.add_past_races([FIRST], "backfill", NOON + minutes * MINUTE)
         assert ledger.races.has(FIRST.name) is counts
+    racing = result("x", entrants=(*FIRST.entrants, entrant("di", "racing")), **FACTS)
+    settler.add_past_races([racing], "backfill", NOON + 9 * GRACE)
+    assert not ledger.races.has(racing.name)
