@@ -219,12 +219,15 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
     settings = common.load_settings(database=database)
     with Ledger.open_to_read(settings.database) as ledger:
         given = ledger.orders.all()
-        found = {key: ledger.players.get(key or "") for each in given for key in (each.subject, each.target)}
-    names = {key: player.shown for key, player in found.items() if player}
+        keys = {key for each in given for key in (each.subject, each.target) if key}
+        names = {key: player.shown for key in keys if (player := ledger.players.get(key))}
     if as_json:
-        more = ({"name": names.get(e.subject), "target_name": names.get(e.target)} for e in given)
         common.print_json(
-            [{"order": e.kind, **asdict(e), **named} for e, named in zip(given, more, strict=True)]
+            [
+                {"order": each.kind, **asdict(each)}
+                | {"name": names.get(each.subject), "target_name": names.get(each.target or "")}
+                for each in given
+            ]
         )
         return
     if not given:
@@ -232,19 +235,14 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
         return
     made = table(None, "Given (UTC)", "Order", "Player or race", "Reason", "By")
     for each in given:
-        about = (_described(key, names.get(key)) for key in (each.subject, each.target) if key is not None)
-        words = map(safe, (" → ".join(about), each.reason, each.author))
+        about = " → ".join(_described(key, names.get(key)) for key in (each.subject, each.target) if key)
         order = each.kind.value if each.amount is None else f"{each.kind.value} {gap(each.amount / 1e6)}"
-        made.add_row(f"{each.given_at:%Y-%m-%d %H:%M}", order, *words)
+        made.add_row(f"{each.given_at:%Y-%m-%d %H:%M}", order, *map(safe, (about, each.reason, each.author)))
     console.print(made)
 
 
 def _unrecorded_result(settings: Settings, rules: RatingRules, name: str) -> RaceResult:
-    """Return the result of a race that counts without a record, as the site shows it now.
-
-    Raises:
-        OrderError: the race is not over, or counts on no leaderboard without a record.
-    """
+    """Return the result of a race that counts without a record, as the site shows it now."""
     race, _ = common.ask_own_site(settings, lambda site: site.race(name))
     result = race.result
     if result is None or not result.final:

@@ -113,12 +113,6 @@ def _without_secrets(
     redact = Redactor(_secrets(Path()))
     hidden: Any = dict.fromkeys(("client_id", "client_secret"), True)
     excluded = {**hidden, "categories": {"__all__": hidden}}
-    found: dict[str, Any] = {
-        "settings": settings and settings.model_dump(mode="json", exclude_unset=True, exclude=excluded),
-        "findings": [{"good": each.good, "text": each.text} for each in findings],
-    }
-    if log is not None:
-        found["log"] = [redact(line) for line in log.read().splitlines()[-LOG_LINES:]]
 
     def redacted(value: Any) -> Any:
         if isinstance(value, dict):
@@ -127,6 +121,12 @@ def _without_secrets(
             return [redacted(each) for each in value]
         return redact(value) if isinstance(value, str) else value
 
+    found: dict[str, Any] = {
+        "settings": settings and settings.model_dump(mode="json", exclude_unset=True, exclude=excluded),
+        "findings": [{"good": each.good, "text": each.text} for each in findings],
+    }
+    if log is not None:
+        found["log"] = log.read().splitlines()[-LOG_LINES:]
     return {name: redacted(part) for name, part in found.items()}
 
 
@@ -149,7 +149,7 @@ def _secrets(folder: Path) -> Iterator[str]:
 
 
 _SECRETS = re.compile("client_secret|/webhooks/")
-IN_DOCKER = Path("/.dockerenv")
+IN_DOCKER = Path("/.dockerenv").exists()
 LARGEST_CLOCK_ERROR = 30
 """Most seconds between this machine's clock and the site's."""
 
@@ -175,7 +175,7 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
     yield _database(settings)
     if settings.pages_dir is not None:
         yield _pages(settings.pages_dir)
-    if settings.pages_url and _behind_docker():
+    if settings.pages_url and IN_DOCKER and not os.environ.get("FORWARDED_ALLOW_IPS"):
         yield _note(
             "pages: in Docker, all readers count as one: set FORWARDED_ALLOW_IPS to the proxy, or to *"
         )
@@ -198,10 +198,6 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
                 f"clock: this machine is {abs(ahead):.0f} seconds {'ahead of' if ahead > 0 else 'behind'} "
                 f"{site.url}: synchronize it, as with `timedatectl set-ntp true`"
             )
-
-
-def _behind_docker() -> bool:
-    return IN_DOCKER.exists() and not os.environ.get("FORWARDED_ALLOW_IPS")
 
 
 def open_to_all(path: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -302,8 +301,7 @@ def _table(settings: Settings, boards: Sequence[Leaderboard], tables: Any, name:
         return found[0]
     if not goals:
         known = [each["name"] for each in tables if "name" in each] + [board.name for board in boards]
-        where = "" if settings.config.exists() else f" ({settings.config} does not exist)"
-        raise common.no_leaderboard(name, known, f"leaderboard{where}")
+        raise common.no_leaderboard(name, known, f"leaderboard of {settings.config}")
     (board,) = goals
     tell(f"{board.name} had no table in {settings.config}, and gets one")
     return add_table(tables, {"name": board.name, "category": board.category, "goals": list(board.goals)})
@@ -312,32 +310,24 @@ def _table(settings: Settings, boards: Sequence[Leaderboard], tables: Any, name:
 def _successor(
     old: dict[str, Any], name: str, given: Mapping[str, Any], factor: float | None, scoring: str | None
 ) -> dict[str, Any]:
-    """Return the table of a season like an earlier one, by options, and questions in a terminal."""
-    asks, number = sys.stdin.isatty(), changed_number(old["name"], name)
+    """Return the table of a season like an earlier one, and what options say otherwise."""
     rooms = {key: value for key, value in given.items() if value}
     left_out = NOT_COPIED | NUMBERED if rooms else NOT_COPIED
     copied = {key: value for key, value in old.items() if key not in left_out}
     new: dict[str, Any] = {"name": name} | copied | rooms
-    for key in (key for key in copied if key in NUMBERED):
-        texts = [new[key]] if isinstance(new[key], str) else new[key]
-        if number:
-            texts = [re.sub(rf"(?<![0-9]){number[0]}(?![0-9])", number[1], text) for text in texts]
-        if asks:
-            answer = typer.prompt(f"{key}, separated by ;", default="; ".join(texts))
-            texts = [part.strip() for part in answer.split(";") if part.strip()]
-        new[key] = texts
+    if number := changed_number(old["name"], name):
+        pattern = re.compile(rf"(?<![0-9]){number[0]}(?![0-9])")
+        for key in NUMBERED & copied.keys():
+            texts = [new[key]] if isinstance(new[key], str) else new[key]
+            new[key] = [pattern.sub(number[1], text) for text in texts]
     if "custom_goals" in new:
         new.setdefault("counts", "finished")
     carry = old.get("carry_over", {})
     if factor is None:
         factor = carry.get("factor", 0.9)
-        if asks:
-            factor = typer.prompt("Share of the ratings to carry over (0 to 1)", default=factor, type=float)
     if factor:
         new["carry_over"] = carry | {"from": old["name"], "factor": factor}
-    if scoring is None and asks and "scoring" in old:
-        scoring = typer.prompt("Scoring", default="as before")
-    if scoring not in {None, "as before"}:
+    if scoring is not None:
         parts = old.get("scoring")
         new["scoring"] = {**parts, "rules": scoring} if isinstance(parts, dict) else scoring
     return new

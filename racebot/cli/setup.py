@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
 import shlex
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from string import Template
@@ -19,12 +18,11 @@ from urllib.parse import urlsplit
 import typer
 from dotenv import dotenv_values
 from pydantic import SecretStr
-from rich.prompt import Prompt
 from rich.text import Text
 
 from racebot.cli.commands import app
 from racebot.cli.common import ask_site, console, create_ledger, load_settings
-from racebot.errors import CredentialsError, NotFoundError, RacebotError, SettingsError, SiteError
+from racebot.errors import NotFoundError, RacebotError, SettingsError
 from racebot.ledger.lock import running
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
@@ -32,7 +30,6 @@ from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
 from racebot.settings.model import PREFIX, InfoPolicy, Settings
 from racebot.settings.sources import KEPT_IN_FILES, load
-from racebot.settings.tables import checked_webhook
 from racebot.settings.write import add_table, edit_leaderboards, replace_file, write_env
 from racebot.standings.backfill import Selection
 from racebot.telemetry import logs
@@ -41,7 +38,6 @@ from racebot.text.safe import printable
 
 T = TypeVar("T")
 
-STEPS = 5
 TEMPLATE = Path(__file__).with_name("racebot.service")
 
 
@@ -81,9 +77,9 @@ def setup(
     logs.to_stderr("error", before.log_format)
     try:
         answers = {"site": address} | _asked(before, address, read_only=read_only)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         say("\nStopped. Nothing was saved.")
-        raise
+        raise KeyboardInterrupt from None
     settings = _save(before, answers)
     confirm(f"saved in {Path('.env').absolute()}, which only you can read")
     heading(5, "Past races")
@@ -136,7 +132,7 @@ def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
     if before.category:
         say("Press Enter to keep an answer in brackets.")
     if not (read_only or before.client_id):
-        read_only = not agree("Do you own the category?", default=before.category is None)
+        read_only = not typer.confirm("Do you own the category?", default=before.category is None)
     heading(1, "Category")
     stored = before.category or ""
     if not stored:
@@ -152,16 +148,16 @@ def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
     answers["goals"] = _ask_goals(category, before.goals if category.slug == stored else [])
     heading(4, "Choices")
     ignored = before.team_races is TeamPolicy.IGNORE
-    if not agree("Do team races count?", default=not ignored):
+    if not typer.confirm("Do team races count?", default=not ignored):
         answers["team_races"] = TeamPolicy.IGNORE
     elif ignored:
         answers["team_races"] = None
     if not read_only and before.info_block is not InfoPolicy.NEVER:
         say("All bots share the info box above a race's results. The final changes go there.")
         below = before.info_block is InfoPolicy.APPEND
-        below = agree("May they stand below another bot's lines in the info box?", default=below)
+        below = typer.confirm("May they stand below another bot's lines in the info box?", default=below)
         answers["info_block"] = InfoPolicy.APPEND if below else InfoPolicy.WHEN_EMPTY
-    return answers | {"discord_webhook": _ask_webhook(before)}
+    return answers
 
 
 def _ask_credentials(before: Settings, site: str, slug: str) -> tuple[str, str]:
@@ -195,30 +191,11 @@ def _ask_goals(category: Category, stored: list[str]) -> list[str]:
         say(f"{number:>4}  {name}")
     if stored:
         say(f"Rated so far: {', '.join(stored)}.")
-        if agree("Keep these?", default=True):
+        if typer.confirm("Keep these?", default=True):
             return stored
     say("Each goal gets its own leaderboard. If you choose all, new goals are rated, too.")
     chosen = ask("Numbers of the goals to rate", lambda answer: numbers(answer, len(names)), shown="all")
     return [names[number - 1] for number in chosen]
-
-
-def _ask_webhook(before: Settings) -> SecretStr | None:
-    """Ask for a Discord webhook until it accepts a sample. An empty answer skips it."""
-    from racebot.bot.discord import check
-
-    def tried(answer: str) -> SecretStr | None:
-        try:
-            webhook = checked_webhook(SecretStr(answer) if answer else None)
-        except ValueError as error:
-            raise RacebotError(f"This is {error}.") from None
-        if webhook is not None and (problem := asyncio.run(check(webhook, post=True))):
-            raise RacebotError(f"{problem}.")
-        return webhook
-
-    say("Discord can show each race. Create a webhook in a channel's settings, under Integrations.")
-    stored = _text(before.discord_webhook)
-    shown = "the stored one" if stored else "none"
-    return ask("Webhook, a secret address", tried, default=stored, shown=shown, hidden=True)
 
 
 def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:
@@ -278,7 +255,7 @@ def say(text: str = "", *, style: str = "") -> None:
 
 def heading(number: int, title: str) -> None:
     """Print the heading of a step."""
-    say(f"\n{number} of {STEPS}  {title}", style="bold")
+    say(f"\n{number} of 5  {title}", style="bold")
 
 
 def confirm(text: str) -> None:
@@ -302,44 +279,27 @@ def ask(
         hidden: whether to hide what the user types.
     """
     note = default if shown is None else shown
-    prompt = Text.assemble(question, (f" [{note}]", "cyan") if note else "")
+    prompt = f"{question} [{note}]" if note else question
     while True:
         try:
-            typed = Prompt.ask(prompt, console=console, password=hidden, default=default, show_default=False)
-            return check(typed.strip() or default)
-        except EOFError:  # Ctrl-D
-            raise KeyboardInterrupt from None
+            return check(typer.prompt(prompt, default, hidden, show_default=False).strip() or default)
         except RacebotError as error:
             say(f"    {error}", style="red")
 
 
-def agree(question: str, *, default: bool) -> bool:
-    """Ask a question with yes or no as its answer."""
-
-    def yes(answer: str) -> bool:
-        if answer.lower() not in {"y", "yes", "n", "no"}:
-            raise RacebotError("Type y for yes, or n for no.")
-        return answer.lower().startswith("y")
-
-    return ask(question, yes, default="y" if default else "n", shown="Y/n" if default else "y/N")
-
-
 def not_empty(answer: str) -> str:
+    """Refuse an empty answer."""
     if not answer:
         raise RacebotError("This cannot be empty.")
     return answer
 
 
 def numbers(answer: str, count: int) -> list[int]:
-    """Read numbers from 1 to `count`, such as `1, 3-5`. An empty answer, for all, is an empty list."""
-    found: list[int] = []
-    for word in re.findall(r"[^\s,;]+", answer.replace("all", "")):
-        ends = re.fullmatch(r"(\d{1,4})(?:-(\d{1,4}))?", word)
-        span = range(int(ends[1]), int(ends[2] or ends[1]) + 1) if ends else range(0)
-        if not span or not all(1 <= number <= count for number in span):
-            raise RacebotError(f"Type numbers from 1 to {count}, such as 1 or 1, 2; or press Enter for all.")
-        found += [number for number in span if number not in found]
-    return found
+    """Read numbers from 1 to `count`, such as `1, 3`. An empty answer, for all, is an empty list."""
+    words = re.findall(r"[^\s,;]+", answer.replace("all", ""))
+    if not all(word.isdecimal() and 1 <= int(word) <= count for word in words):
+        raise RacebotError(f"Type numbers from 1 to {count}, such as 1 or 1, 2; or press Enter for all.")
+    return list(dict.fromkeys(map(int, words)))
 
 
 def find_category(site_url: str, answer: str) -> Category:
@@ -348,7 +308,7 @@ def find_category(site_url: str, answer: str) -> Category:
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", slug := slug.lower()):
         raise RacebotError(f"Type the end of the category's address, such as smr for {site_url}/smr.")
     try:
-        return _answer_of(site_url, lambda site: site.category(slug))
+        return ask_site(site_url, lambda site: site.category(slug), attempts=2)
     except NotFoundError:
         raise RacebotError(f"{site_url} has no category {slug!r}. Check the spelling.") from None
 
@@ -360,17 +320,7 @@ def check_bot(site_url: str, slug: str, client_id: str, client_secret: str) -> N
         token, _ = await site.token(client_id, SecretStr(client_secret))
         await site.category(slug, token)
 
-    _answer_of(site_url, check)
-
-
-def _answer_of(site_url: str, question: Callable[[Site], Awaitable[T]]) -> T:
-    """Ask the site, twice at most. Refusals raise the client's errors."""
-    try:
-        return ask_site(site_url, question, attempts=2)
-    except (CredentialsError, NotFoundError):
-        raise
-    except SiteError as error:
-        raise RacebotError(f"The site does not answer ({error}). Check the network and try again.") from None
+    ask_site(site_url, check, attempts=2)
 
 
 @app.command()

@@ -142,7 +142,7 @@ async def test_goals_of_which_none_exists_are_wrong_and_a_single_one_is_a_note(t
 async def test_doctor_names_pages_that_take_all_readers_for_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trusted: str, notes: int
 ) -> None:
-    monkeypatch.setattr("racebot.cli.doctor.IN_DOCKER", tmp_path)
+    monkeypatch.setattr("racebot.cli.doctor.IN_DOCKER", True)
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", trusted)
     settings = Settings(database=tmp_path / "racebot.db", pages_url="https://ratings.example.org")
     assert len([each async for each in examine(settings) if "FORWARDED_ALLOW_IPS" in each.text]) == notes

@@ -2,7 +2,9 @@
 
 import io
 import json
+import logging
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
@@ -29,27 +31,37 @@ pytestmark = pytest.mark.usefixtures("restored_logging")
 Run = Callable[..., Result]
 
 
-@pytest.fixture
-def racebot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command in a folder whose leaderboard of 120 duels began with other parameters."""
-    monkeypatch.chdir(tmp_path)
+def run(*words: str) -> Result:
+    result = CliRunner().invoke(app, words)
+    asked = isinstance(result.exception, OrderError)  # this is no terminal
+    assert asked or result.exit_code == 0, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder whose leaderboard of 120 duels began with other parameters."""
+    folder = tmp_path_factory.mktemp("imported")
     lines = [
         f"g{n},2026-01-01T{n // 60:02d}:{n % 60:02d}:00Z,{player},{place}"
         for n in range(120)
         for place, player in enumerate(("Ann", "Bo") if n % 3 else ("Bo", "Ann"), start=1)
     ]
-    Path("games.csv").write_text("race,ended_at,player,place\n" + "\n".join(lines) + "\n")
+    (folder / "games.csv").write_text("race,ended_at,player,place\n" + "\n".join(lines) + "\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logging.getLogger(), "handlers", [])
+        patch.chdir(folder)
+        patch.setenv("RACEBOT_PARAMETERS", "newcomer_spread=1.25")
+        run("import", "games.csv", "--category", "orb")
+    return folder
 
-    def run(*words: str, answer: str | None = None) -> Result:
-        result = CliRunner().invoke(app, words, input=answer)
-        asked = isinstance(result.exception, OrderError)  # this is no terminal
-        assert asked or result.exit_code == 0, result.output
-        return result
 
-    monkeypatch.setenv("RACEBOT_PARAMETERS", "newcomer_spread=1.25")
+@pytest.fixture
+def racebot(imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command in a copy of the folder."""
+    shutil.copytree(imported, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RACEBOT_CATEGORY", "orb")
-    run("import", "games.csv")
-    monkeypatch.delenv("RACEBOT_PARAMETERS")
     return run
 
 
@@ -58,16 +70,15 @@ def parameters(racebot: Run) -> dict[str, object]:
     return board["parameters"]
 
 
-def test_older_defaults_stay_and_status_and_doctor_say_so(racebot: Run) -> None:
+def test_older_defaults_stay_and_status_and_doctor_say_so(
+    racebot: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     racebot("rebuild")
     assert parameters(racebot)["newcomer_spread"] == 1.25
     (board,) = json.loads(racebot("status", "--json").stdout)["leaderboards"]
-    assert board["newer_defaults"] is True
-    assert "racebot improve" in racebot("status").stdout
-    assert "racebot improve" in CliRunner().invoke(app, ["doctor"]).stdout
-
-
-def test_a_changed_model_is_not_called_a_newer_default(racebot: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (board["newer_defaults"], board["settings_changed"]) == (True, False)
+    assert "newer defaults" in racebot("status").stdout
+    assert "newer defaults" in CliRunner().invoke(app, ["doctor"]).stdout
     monkeypatch.setenv("RACEBOT_MODEL", "trueskill")
     (board,) = json.loads(racebot("status", "--json").stdout)["leaderboards"]
     assert (board["newer_defaults"], board["settings_changed"]) == (False, True)

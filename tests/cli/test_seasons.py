@@ -1,6 +1,5 @@
 """`racebot season`, which edits racebot.toml."""
 
-import io
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -91,19 +90,6 @@ def test_seasons_of_the_same_goals_are_told_apart_by_their_dates(racebot: Racebo
     old, new = tables(league)
     assert old["until"] == new["from"] == "2026-05-01"
     assert old["custom_goals"] == new["custom_goals"]
-
-
-def test_terminal_is_asked_for_goals_carry_over_and_scoring(
-    racebot: Racebot, league: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers = io.StringIO("S9*; S9\n0.5\nstandard-s9\n")
-    monkeypatch.setattr(answers, "isatty", lambda: True)
-    monkeypatch.setattr("sys.stdin", answers)
-    assert racebot("season", "start", "S9", "--like", "SGL 2026").code == 0
-    new = tables(league)[1]
-    assert new["custom_goals"] == ["S9*", "S9"]
-    assert new["carry_over"]["factor"] == 0.5
-    assert new["scoring"]["rules"] == "standard-s9"
 
 
 def test_dry_run_shows_tables_without_the_webhook_and_writes_nothing(racebot: Racebot, league: Path) -> None:

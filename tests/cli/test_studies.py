@@ -125,32 +125,36 @@ COMMANDS: list[tuple[str, ...]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
-def test_every_study_draws_its_answer_and_opens_it_without_a_name(
-    tmp_path: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("matplotlib")
-    path = tmp_path / "season.csv"
-    opened: list[str] = []
+@pytest.fixture
+def times(tmp_path: Path) -> Path:
+    """Twelve races of four with times."""
+    path = tmp_path / "stdin.csv"  # as standard input is called
     lines = [f"r{n},id-{k},{100 + (k * n) % 7 + k}" for n in range(12) for k in range(4)]
     path.write_text("\n".join(["race,player,time", *lines]))
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    arguments = [str(path) if each == "FILE" else each for each in command]
-    run(*arguments, "--plot", tmp_path / "a.svg")
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_every_study_draws_its_answer(tmp_path: Path, times: Path, command: tuple[str, ...]) -> None:
+    pytest.importorskip("matplotlib")
+    run(*(each.replace("FILE", str(times)) for each in command), "--plot", tmp_path / "a.svg")
     assert "<svg" in (tmp_path / "a.svg").read_text()
-    run(*arguments, "--plot")
+
+
+def test_a_picture_without_a_name_is_opened_and_other_endings_are_refused(times: Path, monkeypatch) -> None:
+    pytest.importorskip("matplotlib")
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    run("rate", times, "--plot")
     assert len(opened) == 1
-    assert "name a picture" in str(refuse(*arguments, "--plot", "a.gif"))
+    assert "name a picture" in str(refuse("rate", times, "--plot", "a.gif"))
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_study_reads_standard_input_once(tmp_path: Path, command: tuple[str, ...]) -> None:
-    path = tmp_path / "stdin.csv"
-    lines = [f"r{n},id-{k},{100 + (k * n) % 7 + k}" for n in range(12) for k in range(4)]
-    path.write_text("\n".join(["race,player,time", *lines]))
+def test_every_study_reads_standard_input_once(times: Path, command: tuple[str, ...]) -> None:
     piped = [each.replace("FILE", "-") for each in command]
-    done = runner.invoke(app, piped, input=path.read_bytes(), catch_exceptions=False)
-    assert done.stdout == run(*(each.replace("FILE", str(path)) for each in command))
+    done = runner.invoke(app, piped, input=times.read_bytes(), catch_exceptions=False)
+    assert done.stdout == run(*(each.replace("FILE", str(times)) for each in command))
     assert done.stderr.count("12 races of 4") == 1
 
 

@@ -1,11 +1,7 @@
 """Output in a terminal: widths, colors, help and completion."""
 
 import io
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from builders import result, settler_of
@@ -19,6 +15,8 @@ from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.player import PlayerReport, player_report
 from racebot.queries.race import RaceReport, race_report
 from racebot.queries.standings import Listing
+
+from .conftest import Racebot
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
@@ -101,12 +99,9 @@ def test_empty_leaderboard_says_so(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("command", ["leaderboard", "rebuild", "improve", "status"])
-def test_ledger_without_leaderboards_says_so(ledger: Ledger, tmp_path, monkeypatch, command: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RACEBOT_DATABASE", str(ledger.path))
-    done = CliRunner().invoke(app, [command])
-    assert done.exit_code == 0
-    assert tables.NO_BOARDS in done.stdout.splitlines()
+def test_ledger_without_leaderboards_says_so(ledger: Ledger, racebot: Racebot, command: str) -> None:
+    done = racebot(command, "--database", str(ledger.path))
+    assert (done.code, tables.NO_BOARDS in done.out.splitlines()) == (0, True)
 
 
 def test_each_command_has_one_line_under_a_heading() -> None:
@@ -136,15 +131,10 @@ def test_a_misspelt_command_is_told_the_right_one() -> None:
 @pytest.mark.parametrize(
     ("line", "completed"), [("racebot lea", "leaderboard"), ("racebot leaderboard --l", "--limit")]
 )
-def test_shell_completes_commands_and_options(tmp_path: Path, line: str, completed: str) -> None:
-    words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
-    program = "import sys; sys.argv = ['racebot']; from racebot.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "_RACEBOT_COMPLETE": "complete_bash", **words},
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    assert completed in done.stdout.split()
+def test_shell_completes_commands_and_options(
+    racebot: Racebot, monkeypatch: pytest.MonkeyPatch, line: str, completed: str
+) -> None:
+    monkeypatch.setenv("_RACEBOT_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+    assert completed in racebot().out.split()
