@@ -222,13 +222,8 @@ def _database(settings: Settings) -> Finding:
     for problem in unknown_sources(rating_rules(settings), boards):
         return _wrong(problem)
     text = f"database {path}: intact, {counted(len(boards), 'leaderboard')}"
-    proposed = proposals(rating_rules(settings), boards)
-    for found, chosen in (
-        ("racebot has newer defaults", False),
-        ("from the bot's next start, the settings have another model or other parameters", True),
-    ):
-        if names := ", ".join(each.stored.name for each in proposed if each.in_settings == chosen):
-            text += f"; {found} for {names}: preview them with `racebot improve`"
+    for each in proposals(rating_rules(settings), boards):
+        text += f"; {each.stored.name}: {each.reason}: preview it with `racebot improve`"
     return _right(text)
 
 

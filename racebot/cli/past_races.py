@@ -173,8 +173,7 @@ def offer_defaults(settings: Settings, ledger: Ledger, boards: Sequence[Leaderbo
     if boards and not found:
         console.print("Every leaderboard is rated with the current defaults and settings.")
     for proposal in found:
-        reason = "your settings have another model or other parameters"
-        tell(f"{proposal.stored.name}: {reason if proposal.in_settings else 'racebot has newer defaults'}")
+        tell(f"{proposal.stored.name}: {proposal.reason}")
         if _agreed(settings, ledger, proposal, yes=yes):
             with ledger.transaction():
                 if save_settings(ledger, proposal.proposed, "asked for by `racebot improve`"):

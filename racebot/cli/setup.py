@@ -25,10 +25,9 @@ from racebot.cli.common import ask_site, console, create_ledger, load_settings
 from racebot.errors import NotFoundError, RacebotError, SettingsError
 from racebot.ledger.lock import running
 from racebot.ledger.store import Ledger
-from racebot.races.outcome import TeamPolicy
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
-from racebot.settings.model import PREFIX, InfoPolicy, Settings
+from racebot.settings.model import PREFIX, Settings
 from racebot.settings.sources import KEPT_IN_FILES, load
 from racebot.settings.write import add_table, edit_leaderboards, replace_file, write_env
 from racebot.standings.backfill import Selection
@@ -82,7 +81,7 @@ def setup(
         raise KeyboardInterrupt from None
     settings = _save(before, answers)
     confirm(f"saved in {Path('.env').absolute()}, which only you can read")
-    heading(5, "Past races")
+    heading(4, "Past races")
     try:
         _rate_past_races(settings)
     except (KeyboardInterrupt, typer.Abort):
@@ -127,7 +126,7 @@ def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
     say("Set up racebot", style="bold")
     say(
         "This asks for your category and its bot, then rates the past races. It takes a few minutes. "
-        "Ctrl-C stops it; nothing is saved before step 5."
+        "Ctrl-C stops it; nothing is saved before step 4."
     )
     if before.category:
         say("Press Enter to keep an answer in brackets.")
@@ -145,19 +144,7 @@ def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
         say("None: racebot reads what is public, and says nothing in chat. An owner can add a bot later.")
     else:
         answers["client_id"], answers["client_secret"] = _ask_credentials(before, site, category.slug)
-    answers["goals"] = _ask_goals(category, before.goals if category.slug == stored else [])
-    heading(4, "Choices")
-    ignored = before.team_races is TeamPolicy.IGNORE
-    if not typer.confirm("Do team races count?", default=not ignored):
-        answers["team_races"] = TeamPolicy.IGNORE
-    elif ignored:
-        answers["team_races"] = None
-    if not read_only and before.info_block is not InfoPolicy.NEVER:
-        say("All bots share the info box above a race's results. The final changes go there.")
-        below = before.info_block is InfoPolicy.APPEND
-        below = typer.confirm("May they stand below another bot's lines in the info box?", default=below)
-        answers["info_block"] = InfoPolicy.APPEND if below else InfoPolicy.WHEN_EMPTY
-    return answers
+    return answers | {"goals": _ask_goals(category, before.goals if category.slug == stored else [])}
 
 
 def _ask_credentials(before: Settings, site: str, slug: str) -> tuple[str, str]:
@@ -184,18 +171,17 @@ def _ask_credentials(before: Settings, site: str, slug: str) -> tuple[str, str]:
 
 
 def _ask_goals(category: Category, stored: list[str]) -> list[str]:
-    """Ask which goals to rate. An empty answer rates all of them, including those of later seasons."""
+    """Ask which goals to rate; none means all of them, including those of later seasons."""
     heading(3, "Goals")
     names = [*category.goals, *(goal for goal in stored if goal not in category.goals)]
     for number, name in enumerate(names, start=1):
         say(f"{number:>4}  {name}")
-    if stored:
-        say(f"Rated so far: {', '.join(stored)}.")
-        if typer.confirm("Keep these?", default=True):
-            return stored
+
+    def chosen(answer: str) -> list[str]:
+        return [names[number - 1] for number in numbers(answer, len(names))] if answer else stored
+
     say("Each goal gets its own leaderboard. If you choose all, new goals are rated, too.")
-    chosen = ask("Numbers of the goals to rate", lambda answer: numbers(answer, len(names)), shown="all")
-    return [names[number - 1] for number in chosen]
+    return ask("Numbers of the goals to rate", chosen, shown=", ".join(stored) or "all")
 
 
 def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:
@@ -255,7 +241,7 @@ def say(text: str = "", *, style: str = "") -> None:
 
 def heading(number: int, title: str) -> None:
     """Print the heading of a step."""
-    say(f"\n{number} of 5  {title}", style="bold")
+    say(f"\n{number} of 4  {title}", style="bold")
 
 
 def confirm(text: str) -> None:
@@ -295,10 +281,10 @@ def not_empty(answer: str) -> str:
 
 
 def numbers(answer: str, count: int) -> list[int]:
-    """Read numbers from 1 to `count`, such as `1, 3`. An empty answer, for all, is an empty list."""
+    """Read numbers from 1 to `count`, such as `1, 3`. The list for `all` is empty."""
     words = re.findall(r"[^\s,;]+", answer.replace("all", ""))
     if not all(word.isdecimal() and 1 <= int(word) <= count for word in words):
-        raise RacebotError(f"Type numbers from 1 to {count}, such as 1 or 1, 2; or press Enter for all.")
+        raise RacebotError(f"Type numbers from 1 to {count}, such as 1 or 1, 2; or all.")
     return list(dict.fromkeys(map(int, words)))
 
 

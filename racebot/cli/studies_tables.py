@@ -17,7 +17,7 @@ from racebot.analysis import verdict
 from racebot.cli.tables import safe, table
 from racebot.ratings import registry
 from racebot.ratings.parameters import defaults
-from racebot.study.evaluate import ModelComparison, Preset, Report
+from racebot.study.evaluate import Preset, Report
 from racebot.study.iterated import Iterated
 from racebot.study.metrics import ERRORS_REQUIRED
 from racebot.study.predictions import Odds, RatedPlayer
@@ -27,11 +27,8 @@ from racebot.text.format import counted
 Reports = Sequence[tuple[str, Report]]
 """Evaluations with the files that they judge, empty if all races are judged together."""
 _table = partial(table, box=None, padding=(0, 1, 0, 0), title_style="bold", header_style="dim")
-MOST_COMPARED = 6
-"""Most pairwise comparisons to print. `--json` always has all of them."""
 BAR, WITH_BARS = 24, 100
 """Columns of the longest bar, and of the narrowest terminal with bars."""
-MORE_IS_BETTER = {"pair_accuracy", "kendall", "accuracy", "mrr", "ap", "ndcg"}
 
 
 def evaluations(console: Console, reports: Reports, presets: Mapping[str, Preset], *, full: bool) -> None:
@@ -84,7 +81,7 @@ def _bars(report: Report) -> dict[str, str]:
 
 
 def _all_figures(console: Console, report: Report) -> None:
-    """Print all figures by their names in JSON, five at a time. The best one in each column is marked."""
+    """Print all figures by their names in JSON, five at a time."""
     rows: dict[str, dict[str, float]] = {}
     for each in report.evaluations:
         views = {name: view for name, view in each.views.items() if name != "all"}
@@ -95,17 +92,8 @@ def _all_figures(console: Console, report: Report) -> None:
         shown = names[first : first + 5]
         made = _table(None, "Model", *(">" + re.sub("_|(?<=,) ", "\n", name) for name in shown))
         for label, row in rows.items():
-            cells = []
-            for name in shown:
-                known = [other[name] for other in rows.values() if not math.isnan(other[name])]
-                best = (max if name in MORE_IS_BETTER else min)(known, default=None)
-                text = _number(row[name])
-                marked = len(rows) > 1 and row[name] == best
-                cells.append(f"[bold green]{text}*[/bold green]" if marked else f"{text} ")
-            made.add_row(safe(label), *cells)
+            made.add_row(safe(label), *(_number(row[name]) for name in shown))
         console.print(made, end="\n\n")
-    if report.comparisons and len(report.evaluations) <= MOST_COMPARED:
-        _comparisons(console, report.comparisons)
     console.print("docs/study.md explains each figure.")
 
 
@@ -202,26 +190,12 @@ def _published(console: Console, report: Report, presets: Mapping[str, Preset]) 
     console.print("The published figures are for Super Metroid Map Rando, season 1.")
 
 
-def _comparisons(console: Console, comparisons: Sequence[ModelComparison]) -> None:
-    made = _table("In pairs", "First", "Second", ">Betting", ">Split right", ">Misordered", ">Challenged")
-    for each in comparisons:
-        made.add_row(
-            safe(each.first),
-            safe(each.second),
-            f"{each.betting:+.1f}",
-            f"{each.first_right} : {each.second_right}",
-            f"{_number(each.first_misordered, 3)} : {_number(each.second_misordered, 3)}",
-            f"{_number(each.first_challenged, 3)} : {_number(each.second_challenged, 3)}",
-        )
-    console.print(made, end="\n\n")
-
-
-def _number(value: float | None, digits: int = 4) -> str:
+def _number(value: float | None) -> str:
     if value is None or math.isnan(value):
         return "–"
     if isinstance(value, int):
         return str(value)
-    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.{digits}f}"
+    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.4f}"
 
 
 def _short(value: float, error: float) -> str:

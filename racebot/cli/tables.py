@@ -14,7 +14,9 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from racebot.cli.common import tell
 from racebot.ratings.parameters import ParameterValue
+from racebot.standings.follow_settings import NEWER_DEFAULTS, OTHER_SETTINGS
 from racebot.text.format import counted, gap, signed, span
 from racebot.text.safe import printable
 
@@ -106,12 +108,12 @@ def print_status(console: Console, report: Status) -> None:
     seen = "has never seen its category" if since is None else f"last saw its category {span(since)} ago"
     console.print(f"racebot is {'running' if worker.running else 'not running'}; it {seen}")
     for slug in worker.read_only:
-        console.print(f"category {slug} is only read: it has no client id and secret", markup=False)
+        tell(f"category {slug} is only read: it has no client id and secret", to=console)
     for slug, reason in worker.suspended.items():
-        console.print(f"category {safe(slug)} is suspended: {safe(reason)}", soft_wrap=True)
+        tell(f"category {slug} is suspended: {reason}", to=console)
     copied = database.last_backup
     backup = f"last backup {_minute(copied)} UTC" if copied else "no backup yet"
-    console.print(f"{safe(database.path)}, {database.bytes / 1e6:.1f} MB, {backup}", soft_wrap=True)
+    tell(f"{database.path}, {database.bytes / 1e6:.1f} MB, {backup}", to=console)
     made = table(None, "Leaderboard", "Category", "Model", ">Races", ">Players", ">Last race")
     for board in report.leaderboards:
         last = "" if board.last_race is None else _day(board.last_race)
@@ -119,46 +121,32 @@ def print_status(console: Console, report: Status) -> None:
         made.add_row(*names, str(board.races), str(board.players), last)
     console.print(made if report.leaderboards else NO_BOARDS)
     for board in report.leaderboards:
-        name = safe(board.leaderboard)
-        if board.newer_defaults:
-            text = f"{name}: racebot has newer defaults; `racebot improve` shows what they would change"
-            console.print(text, soft_wrap=True)
-        if board.settings_changed:
-            console.print(
-                f"{name}: the settings have another model or other parameters, which hold from the bot's "
-                "next start; `racebot improve` previews them",
-                soft_wrap=True,
-            )
+        if board.newer_defaults or board.settings_changed:
+            how = NEWER_DEFAULTS if board.newer_defaults else OTHER_SETTINGS
+            tell(f"{board.leaderboard}: {how}: preview it with `racebot improve`", to=console)
     lines = {
-        "Open race rooms": [safe(race) for race in report.rooms],
-        "Finished, not recorded yet": [
-            f"{safe(each.race)}, finished {_minute(each.ended_at)} UTC"
-            for each in report.pending
-            if each.counts_at is None
-        ],
-        "Finished, to count without a record": [
-            f"{safe(each.race)}, from {_minute(each.counts_at)} UTC on"
-            for each in report.pending
+        "Open race rooms": report.rooms,
+        "Finished, to be counted": [
+            f"{each.race}, from {_minute(each.counts_at)} UTC on"
             if each.counts_at
+            else f"{each.race}, finished {_minute(each.ended_at)} UTC, not recorded yet"
+            for each in report.pending
         ],
         "Messages to deliver": [
-            f"{safe(each.race)}: {each.kind}, {each.state} since {span(each.seconds)} ago"
-            for each in report.outbox
+            f"{each.race}: {each.kind}, {each.state} since {span(each.seconds)} ago" for each in report.outbox
         ],
-        "Messages to Discord": list(map(safe, report.discord)),
-        "Failing, to be tried again": list(map(safe, report.failures)),
+        "Messages to Discord": report.discord,
+        "Failing, to be tried again": report.failures,
         "Rebuilds": [
-            f"{safe(each.leaderboard)}: {each.races} races wait to be rated again ({safe(each.reason)})"
-            + (f"; failed, to be tried again: {safe(each.error)}" if each.error else "")
+            f"{each.leaderboard}: {each.races} races wait to be rated again ({each.reason})"
+            + (f"; failed, to be tried again: {each.error}" if each.error else "")
             for each in report.rebuilds
         ],
     }
     for heading, entries in lines.items():
-        if heading.endswith("without a record") and not entries:
-            continue
         console.print(f"{heading}: {len(entries) or 'none'}")
         for entry in entries[:STATUS_LINES]:
-            console.print(f"  {entry}", soft_wrap=True)
+            tell(f"  {entry}", to=console)
         if len(entries) > STATUS_LINES:
             console.print(f"  and {len(entries) - STATUS_LINES} more")
 

@@ -23,6 +23,8 @@ log = logging.getLogger(__name__)
 
 SETTINGS_CHANGED = "the settings changed"
 """Reason of a rebuild."""
+NEWER_DEFAULTS = "racebot has newer defaults"
+OTHER_SETTINGS = "from the bot's next start, the settings have another model or other parameters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ class Proposal:
     stored: Leaderboard
     proposed: Leaderboard
     in_settings: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Return why the leaderboard may be rated again."""
+        return OTHER_SETTINGS if self.in_settings else NEWER_DEFAULTS
 
     def changed(self) -> list[tuple[str, ParameterValue, ParameterValue]]:
         """Return each parameter that differs, with its values before and after; None if missing."""

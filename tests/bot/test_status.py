@@ -67,7 +67,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
     assert "orb/d listed: slow" in shown(report)
     text = shown(report)
     assert "racebot is running; it last saw its category 20 seconds ago" in text
-    assert "Finished, not recorded yet: 1" in text
+    assert "Finished, to be counted: 1" in text
     assert "orb/b: chat, waiting since 0 seconds ago" in text
 
 

@@ -143,7 +143,7 @@ async def test_races_that_have_to_stand_first_are_said_to_wait(league: League) -
     assert "1 waiting, 2 not counted" in begun.out
     assert until in (await league.run("leaderboard")).out
     status = await league.run("status")
-    assert "Finished, not recorded yet: none" in status.out
+    assert "Finished, to be counted: 1" in status.out
     assert f"from {ended + timedelta(hours=1):%Y-%m-%d %H:%M} UTC on" in status.out
     await league.run("export-site", "site")
     page = next(Path("site/leaderboards").rglob("sgl-2026.html"))

@@ -22,11 +22,9 @@ from worker_support import PATIENCE, RACE_CACHE, finish, said, start, until
 
 from racebot.ledger.lock import locked
 from racebot.ledger.store import Ledger
-from racebot.races.outcome import TeamPolicy
 from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
-from racebot.settings.model import InfoPolicy
 from racebot.settings.sources import load
 
 from .conftest import Racebot
@@ -44,8 +42,6 @@ QUESTIONS = (
     ("Client id", CLIENT_ID),
     ("Client secret", CLIENT_SECRET),
     ("Numbers", ""),
-    ("team race", "n"),
-    ("info box", "y"),
 )
 """The questions before anything is saved, each with an answer that is accepted."""
 
@@ -178,7 +174,7 @@ async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Pat
         assert "racebot run" in shown
         assert all(len(line.partition("[y/N]")[0]) <= 80 for line in shown.splitlines() if "━" not in line)
         settings = load(sandbox.folder)
-        assert (settings.category, settings.team_races) == ("smr", TeamPolicy.IGNORE)
+        assert settings.category == "smr"
         assert stat.S_IMODE((sandbox.folder / ".env").stat().st_mode) == 0o600
         with Ledger.open_to_read(sandbox.folder / "state" / "racebot.db") as ledger:
             (board,) = ledger.leaderboards.all()
@@ -237,17 +233,15 @@ async def test_questions_are_repeated_after_wrong_answers(sandbox: SetupRun) -> 
     categories = [("Category", text) for text in ("S M R", "smrr", f"{sandbox.address}/smr")]
     refused = ("Client id", ""), ("Client id", CLIENT_ID), ("Client secret", "wrong")
     accepted = (r"Client id(?! \[)", CLIENT_ID), ("Client secret", CLIENT_SECRET)
-    choices = ("Numbers", "3"), ("Numbers", "2"), ("team race", "n"), ("info box", "n")
+    choices = ("Numbers", "3"), ("Numbers", "2")
     shown = await talk(sandbox, QUESTIONS[0], *categories, *refused, *accepted, *choices)
     assert "no category 'smrr'" in shown
     assert CLIENT_SECRET not in shown
-    settings = load(sandbox.folder)
-    assert settings.goals == ["Any%"]
-    assert (settings.team_races, settings.info_block) == (TeamPolicy.IGNORE, InfoPolicy.WHEN_EMPTY)
+    assert load(sandbox.folder).goals == ["Any%"]
 
 
 async def test_a_category_of_others_needs_no_secret(sandbox: SetupRun) -> None:
-    answers = ("own the category", "n"), ("Category", "smr"), ("Numbers", ""), ("team race", "n")
+    answers = ("own the category", "n"), ("Category", "smr"), ("Numbers", "")
     assert "Client id" not in await talk(sandbox, *answers)
     (category,) = load(sandbox.folder).required_categories()
     assert (category.slug, category.client_id, category.client_secret) == ("smr", None, None)
@@ -279,13 +273,12 @@ async def test_setup_offers_the_saved_answers(sandbox: SetupRun) -> None:
         "RACEBOT_GOALS=Any%\nRACEBOT_MINIMUM_FINISHES=3 # lower\n"
     )
 
-    kept = [(question, "") for question in ("Category", "Client id", "Client secret", "Keep these")]
-    assert CLIENT_SECRET not in await talk(sandbox, *kept, ("team race", "y"), ("info box", ""))
+    kept = [(question, "") for question in ("Category", "Client id", "Client secret", "Numbers")]
+    assert CLIENT_SECRET not in await talk(sandbox, *kept)
     text = (sandbox.folder / ".env").read_text()
     assert text.startswith("# ours\nRACEBOT_CATEGORY=smr\n")
     assert "RACEBOT_MINIMUM_FINISHES=3 # lower\n" in text
     assert load(sandbox.folder).goals == ["Any%"]
-    assert load(sandbox.folder).team_races is None
 
 
 async def test_an_id_that_the_site_refused_is_not_offered_again(sandbox: SetupRun) -> None:
@@ -320,9 +313,9 @@ async def test_setup_asks_to_restart_a_running_bot(sandbox: SetupRun) -> None:
 async def test_variable_that_overrides_an_answer_is_named(
     sandbox: SetupRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RACEBOT_TEAM_RACES", "individual")
+    monkeypatch.setenv("RACEBOT_CATEGORY", "other")
     shown = await talk(sandbox, *QUESTIONS, code=2)
-    assert "RACEBOT_TEAM_RACES is set in the environment" in shown
+    assert "RACEBOT_CATEGORY is set in the environment" in shown
     assert not list(sandbox.folder.iterdir())
 
 
