@@ -18,11 +18,11 @@ from racebot.scoring.rules import Rules
 from racebot.scoring.table import ScoredRace, standard_allowances
 from racebot.settings.texts import DEFAULT_TEXTS, Texts
 from racebot.standings.settle import RatedRace
-from racebot.text.format import Count, counted, signed, timer
+from racebot.text.format import Count, counted, integer, signed, timer
 from racebot.text.safe import plain
 
 MESSAGE_LIMIT = 1000
-EDITS = ("time", "dq", "dnf", "done", "deleted")
+EDITS = ("time", "dq", "dnf", "done")
 MOST_EDITS = 2
 """Most edits that a correction lists one by one."""
 
@@ -34,12 +34,11 @@ Entries = Mapping[str, Mapping[str, str]]
 class RankChanges:
     """What a race changed in a ranking: players' new places, below zero for one who fell, by user id.
 
-    `unranked` players have too few finishes to be ranked after the race, `unranked_before` before it.
+    `unranked` players have too few finishes to be ranked after the race.
     """
 
     moves: Mapping[str, int] = field(default_factory=dict)
     unranked: frozenset[str] = frozenset()
-    unranked_before: frozenset[str] = frozenset()
 
 
 NO_RANK_CHANGES = RankChanges()
@@ -147,9 +146,7 @@ def players(
                 team=escape(plain(entrant.team_name or entrant.team or "")),
                 name=escape(names[change.player]),
                 time=f" · {timer(entrant.seconds)}" if entrant.seconds else "",
-                before=shown_points(
-                    change.points_before, texts, ranked=change.player not in ranks.unranked_before
-                ),
+                before=integer(change.points_before),
                 after=shown_points(change.points_after, texts, ranked=change.player not in ranks.unranked),
                 change=signed(change.points_change),
                 new=texts.new if change.races_before == 0 else "",
@@ -216,14 +213,11 @@ def _joined(written: Entries, texts: Texts) -> list[str]:
 
 def _edits(rated: Sequence[RatedRace], edits: Sequence[Edit], texts: Texts) -> str:
     names = chat_names(rated[0].result.entrants, texts)
-    names |= {each.player: "" for each in edits if each.edit == "deleted"}  # their text names nobody
     known = [each for each in edits if each.player in names and each.edit in EDITS]
     if not 0 < len(edits) <= MOST_EDITS or len(known) < len(edits):
-        return texts.edit_other.format(deleted=Count(False))
+        return texts.edit_other
     return ", ".join(
-        (texts.edit_other if each.edit == "deleted" else texts.edit).format(
-            name=names[each.player], **{kind: Count(each.edit == kind) for kind in EDITS}
-        )
+        texts.edit.format(name=names[each.player], **{kind: Count(each.edit == kind) for kind in EDITS})
         for each in known
     )
 

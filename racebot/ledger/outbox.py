@@ -104,10 +104,7 @@ class Delivery(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An edit of one entrant's result.
-
-    `edit` is the new status, `time` if only the time changed, or `deleted` if the account is gone.
-    """
+    """An edit of one entrant's result: the new status, or `time` if only the time changed."""
 
     player: str
     edit: str
@@ -139,7 +136,6 @@ class ChatBody:
     entries: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     told: Mapping[str, tuple[str, int | None]] = field(default_factory=dict)
     buttons: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    pin: bool = False
     greets: bool = False
     withdraws: bool = False
     notes: bool = False

@@ -192,7 +192,6 @@ class ChatMessageDocument(SiteDocument):
     bot: _Text = ""
     is_system: _IsTrue = False
     is_monitor: _IsTrue = False
-    is_pinned: _IsTrue = False
 
 
 class ChatHistoryDocument(SiteDocument):

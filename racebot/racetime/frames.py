@@ -38,7 +38,6 @@ class ChatMessage:
     is_system: bool
     is_monitor: bool = False
     """Whether the user is a race monitor, such as the room's opener."""
-    pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +129,6 @@ def _chat_message(document: object) -> ChatMessage:
         bot=message.bot or None,
         is_system=message.is_system,
         is_monitor=message.is_monitor,
-        pinned=message.is_pinned,
     )
 
 
@@ -156,7 +154,6 @@ def message_action(
     *,
     to: str | None = None,
     buttons: Mapping[str, Mapping[str, str]] | None = None,
-    pinned: bool = False,
 ) -> Action:
     """Write a chat message. The site silently ignores a guid that it has seen in the last five minutes.
 
@@ -165,8 +162,7 @@ def message_action(
         guid: lower-case letters, digits and hyphens.
         to: the id of the only user to see it; None for the room.
         buttons: at most four, by label. Pressing one posts `message` as the user, or opens `url`.
-        pinned: whether to pin the message at the top of chat.
     """
-    options = {"direct_to": to, "actions": buttons, "pinned": pinned}
+    options = {"direct_to": to, "actions": buttons}
     given = {name: value for name, value in options.items() if value}
     return Action("message", {"message": text, "guid": guid, **given})

@@ -55,7 +55,7 @@ class Texts(BaseModel):
         "{name}{time:'s time edited|}{dq: disqualified|}{dnf: set to DNF|}{done: set to finished|}",
         "one edit in `correction`",
     )
-    edit_other: str = _text("{deleted:an account was deleted|result changed}", "any other edit, or several")
+    edit_other: str = _text("result changed", "any other edit, or several")
     player: str = _text("{place} {name} {after} ({change}{new}{move})", "one rated entrant", "before")
     team_member: str = _text(
         "{first:{place} {team}: |}{name} {after} ({change}{new})", "an entrant of a rated team", "before"
@@ -224,10 +224,6 @@ class Texts(BaseModel):
     unhidden: str = _text("Your name is shown again.", "answers !ratings show me")
     hidden_by_operator: str = _text(
         "This bot's operator hid your name. Only they can show it again.", "answers both if the operator did"
-    )
-    answers_pause: str = _text(
-        "You reached the limit of answers. I'll answer you again in a minute.",
-        "tells a player over the limit, once a minute and privately",
     )
     moderators_only: str = _text("Only moderators can do that.", "answers anyone else who tries")
 

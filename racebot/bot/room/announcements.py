@@ -248,7 +248,7 @@ class Announcements:
             if is_last and changed:
                 entries = rating_message.entries(changed, texts, ranks)
                 buttons = rating_buttons(self.settings, self.ledger, changed[0].leaderboard, result.name)
-                part = replace(part, entries=entries, buttons=buttons, pin=self.settings.pin)
+                part = replace(part, entries=entries, buttons=buttons)
                 points = (
                     (e.leaderboard.name, {c.player: c.points_change for c in e.changes}) for e in changed
                 )
@@ -310,7 +310,7 @@ def facts_of(result: RaceResult) -> dict[str, tuple[str, int | None]]:
 def edits_between(before: Mapping[str, tuple[str, int | None]], after: RaceResult) -> list[Edit]:
     """List the entrants whose result differs from the facts of an earlier one.
 
-    Each has the new status, `time` if only the time changed, or `deleted` for an account that is gone.
+    Each has the new status, or `time` if only the time changed.
     """
     now = facts_of(after)
     edits = []
@@ -319,26 +319,22 @@ def edits_between(before: Mapping[str, tuple[str, int | None]], after: RaceResul
             edits.append(Edit(player, status))
         elif player in before and before[player][1] != time:
             edits.append(Edit(player, "time"))
-    if any(entrant.user_id is None for entrant in after.entrants):
-        edits += [Edit(player, "deleted") for player in before if player not in now]
     return edits
 
 
 def rank_changes(ledger: Ledger, rated: RatedRace, listing: Listing, *, settled: bool) -> RankChanges:
     """Return what a race changes in the ranking. New places are known only before it is settled."""
     board = rated.leaderboard
-    before, after = set(), set()
+    unranked = set()
     for change in rated.changes:
         standing = ledger.standings.get(board, change.player)
         known, finished = standing.finishes if standing else 0, change.place is not None
-        if known - (settled and finished) < listing.minimum_finishes:
-            before.add(change.player)
         if known + (not settled and finished) < listing.minimum_finishes:
-            after.add(change.player)
+            unranked.add(change.player)
     places = {} if settled else new_places(ledger, board, listing, rated.result.ended_at, rated.changes)
     moves = {
         player: new if new < old else -new
         for player, (old, new) in places.items()
         if old is not None and new != old and new <= MARKED_PLACES
     }
-    return RankChanges(moves, unranked=frozenset(after), unranked_before=frozenset(before))
+    return RankChanges(moves, frozenset(unranked))

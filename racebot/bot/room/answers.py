@@ -43,10 +43,6 @@ class Limiter:
         """Return whether one more order is allowed, and count it if so."""
         return self._allows({(room, person, "orders"): ORDERS_PER_PERSON}, now)
 
-    def tells(self, room: str, person: str, now: float) -> bool:
-        """Return whether to tell a player over the limit that answers pause: once in a window."""
-        return self._allows({(room, person, "told"): 1}, now)
-
     def _allows(self, most: dict[tuple[str, ...], int], now: float) -> bool:
         while self.recent and now - self.recent[0][0] >= WINDOW:
             self.recent.popleft()
@@ -68,20 +64,18 @@ REPEAT_AFTER = 30.0
 class Question:
     """A command that came at `asked_at`, in monotonic seconds, and waits for its answer.
 
-    `order` is the one that its author gives, and may give. `over_limit`: its author gets no answer but a note
-    that answers pause.
+    `order` is the one that its author gives, and may give.
     """
 
     command: ParsedCommand
     message: ChatMessage
     order: RoomOrder | None
     asked_at: float
-    over_limit: bool = False
 
     @property
     def is_about_race(self) -> bool:
         """Return whether the answer depends on the result of the room's race."""
-        return not self.over_limit and self.command.command in {Command.RATING, Command.WHY}
+        return self.command.command in {Command.RATING, Command.WHY}
 
 
 class Reply(NamedTuple):
@@ -115,8 +109,8 @@ class CommandHandler:
     def parse(self, message: ChatMessage, race: Race) -> Question | None:
         """Return the command in a chat message, or None if there is nothing to answer.
 
-        Bots, the site and closed rooms get no answer, and players over the limit only a note. Orders of
-        moderators have a limit of their own, since they are needed most in a busy chat.
+        Bots, the site, closed rooms and players over the limit get no answer. Orders of moderators have a
+        limit of their own, since they are needed most in a busy chat.
         """
         parsed = self._parsed(message)
         if parsed is None or message.user_id is None or race.recorded:
@@ -127,12 +121,8 @@ class CommandHandler:
         self._seen.append(message.id)
         given, now = order if order and self._is_allowed(order) else None, self.clock()
         allows = self._limiter.allows_order if given and not given.is_about_self else self._limiter.allows
-        limited = race.name, message.user_id, now
-        if allows(*limited):
-            return Question(parsed, message, given, now)
-        return (
-            Question(parsed, message, None, now, over_limit=True) if self._limiter.tells(*limited) else None
-        )
+        is_allowed = allows(race.name, message.user_id, now)
+        return Question(parsed, message, given, now) if is_allowed else None
 
     def of_history(
         self, history: ChatHistory, ordered_at: datetime | None, *, is_first: bool
@@ -169,8 +159,6 @@ class CommandHandler:
         """Answer a question, from an own connection to the ledger."""
         command, message = question.command, question.message
         asker = NamedPlayer(str(message.user_id), message.user_name)
-        if question.over_limit:
-            return Reply(self.texts.answers_pause, asker.id)
         if order_in(command, message):
             return Reply(self.texts.moderators_only)
         with self.work.settler.reading() as settler:

@@ -150,8 +150,6 @@ class OutboxDelivery:
     backoff: Backoff
     within: float = CONFIRM_WITHIN
     _tries: Counter[int] = field(default_factory=Counter)
-    _shown: set[int] = field(default_factory=set)
-    """Ids of messages that chat showed."""
     _room: Conversation = field(init=False)
     _rows: Sequence[OutboxRow] = ()
     _row: OutboxRow = field(init=False)
@@ -196,10 +194,8 @@ class OutboxDelivery:
     async def _deliver_first(self) -> None:
         row = self._row
         if self._tries[row.id] >= MOST_TRIES[row.message.kind]:
-            # A message that was shown counts, although the one before it could not be unpinned.
-            state = Delivery.DELIVERED if row.id in self._shown else Delivery.REFUSED
             log.warning("%s: gave up on a %s message", self.name, row.message.kind)
-            await self._mark(state, "never confirmed by the site")
+            await self._mark(Delivery.REFUSED, "never confirmed by the site")
             return
         match row.message.body:
             case ChatBody() as body:
@@ -217,8 +213,6 @@ class OutboxDelivery:
         if row.state is Delivery.SENT:
             history = await self._history()
             if self._arrived(body.text, history):
-                self._shown.add(row.id)
-                await self._unpin_replaced(body)
                 await self._mark(Delivery.DELIVERED, "found in the chat history")
                 return
             # The site takes a guid once. If repetitions have no echo, later lines hide the message.
@@ -235,13 +229,8 @@ class OutboxDelivery:
             return
         elif not await self._mark_sent():
             return
-        pinned = body.pin and await self._may_pin()
-        message = message_action(body.text, row.message.guid, buttons=body.buttons, pinned=pinned)
-        event = await self._exchange(message, confirms=_echo_of(body.text))
-        if not isinstance(event, Refusal):
-            self._shown.add(row.id)
-            await self._unpin_replaced(body)
-        await self._conclude(event)
+        message = message_action(body.text, row.message.guid, buttons=body.buttons)
+        await self._conclude(await self._exchange(message, confirms=_echo_of(body.text)))
 
     async def _send_meta(self, body: MetaBody) -> None:
         race = await self._room.race(self.within)
@@ -270,34 +259,6 @@ class OutboxDelivery:
         elif await self._mark_sent():
             sent = Action("setinfo", {"info_bot": text})
             await self._conclude(await self._exchange(sent, confirms=_shows_info(text)))
-
-    async def _may_pin(self) -> bool:
-        """Return False if a moderator unpinned the rating message that stands."""
-        before: list[str] = []
-        for row, body in chat_messages(self._rows):
-            if row.state is Delivery.DELIVERED:
-                if body.withdraws:
-                    before.clear()
-                elif body.pin:
-                    before.append(body.text)
-        if not before:
-            return True
-        return any(each.pinned and _shows_any(each, before) for each in await self._history())
-
-    async def _unpin_replaced(self, body: ChatBody) -> None:
-        """Unpin our rating messages that a new one replaces or withdraws."""
-        ours = [chat.text for each, chat in chat_messages(self._rows) if chat.pin and each.id < self._row.id]
-        if not ours or not (body.pin or body.withdraws):
-            return
-        pinned = [each for each in await self._history() if each.pinned and _shows_any(each, ours)]
-        pinned.sort(key=lambda message: message.posted_at)
-        if pinned and _shows_any(pinned[-1], [body.text]):
-            pinned.pop()
-        for message in pinned:
-            unpin = Action("unpin_message", {"message": message.id})
-            event = await self._exchange(unpin, PING, confirms=_is_pong)
-            if isinstance(event, Refusal):
-                log.warning("%s: the site refused to unpin a message: %s", self.name, "; ".join(event.errors))
 
     async def _conclude(self, event: Event) -> None:
         """Store whether the site carried the message out or refused it."""
@@ -377,10 +338,6 @@ def _echo_of(text: str) -> Confirms:
         )
 
     return echo
-
-
-def _shows_any(message: ChatMessage, texts: Sequence[str]) -> bool:
-    return any(_echo_of(text)(message) for text in texts)
 
 
 def _shows_info(text: str) -> Confirms:

@@ -8,7 +8,7 @@ from room_support import NAME, Follower
 from worker_support import spaced
 
 from racebot.bot.room import events as cases
-from racebot.bot.room.answers import ORDERS_PER_PERSON, CommandHandler, Reply
+from racebot.bot.room.answers import ORDERS_PER_PERSON, WINDOW, CommandHandler, Limiter, Reply
 from racebot.chat.answers.answers import Answers
 from racebot.ledger.outbox import chat_messages
 from racebot.ledger.store import Ledger
@@ -133,14 +133,27 @@ def test_repeated_frame_is_answered_once(talk: Talk) -> None:
     assert [talk.commands.parse(message, FINISHED) is None for _ in range(2)] == [False, True]
 
 
-def test_players_over_the_limit_are_told_once_that_answers_pause(ledger: Ledger, clock: Clock) -> None:
-    talk = Talk(ledger, clock, answers_per_person=2)
-    answers = [talk.say("!why") for _ in range(5)]
-    pause = Reply(Texts().answers_pause, "id-ann")
-    assert answers[2:] == [pause, None, None]
-    assert pause not in answers[:2]
-    talk.now = 60.0
-    assert talk.say("!rating") not in (None, pause)
+def test_answers_per_minute_are_limited_per_person_and_per_room() -> None:
+    limiter = Limiter(per_person=2, per_room=3)
+    assert [limiter.allows("r", "ann", now) for now in (0, 1, 2)] == [True, True, False]
+    assert [limiter.allows("r", "bo", now) for now in (3, 4)] == [True, False], "the room has had three"
+    assert limiter.allows("other", "bo", 4), "each room counts alone"
+    assert not limiter.allows("r", "ann", WINDOW - 0.1)
+    assert limiter.allows("r", "ann", WINDOW), "a minute after the first"
+
+
+def test_the_limiter_forgets_what_is_older_than_its_window() -> None:
+    limiter = Limiter(per_person=1, per_room=10**6)
+    assert all(limiter.allows("r", str(person), person) for person in range(500))
+    assert len(limiter.recent) <= 2 * WINDOW, "a person and the room, each second"
+
+
+def test_orders_have_a_limit_of_their_own() -> None:
+    limiter = Limiter(per_person=1, per_room=1)
+    assert limiter.allows("r", "ann", 0)
+    assert [limiter.allows_order("r", "ann", 0) for _ in range(100)].count(True) == ORDERS_PER_PERSON
+    assert limiter.allows_order("r", "bo", 0), "each moderator counts alone"
+    assert limiter.allows_order("r", "ann", WINDOW)
 
 
 def test_orders_of_a_monitor_are_limited_too(ledger: Ledger, clock: Clock) -> None:
@@ -153,7 +166,7 @@ def test_orders_of_a_monitor_are_limited_too(ledger: Ledger, clock: Clock) -> No
 def test_the_limit_of_answers_does_not_apply_to_moderators_orders(ledger: Ledger, clock: Clock) -> None:
     talk = Talk(ledger, clock, answers_per_person=1)
     assert talk.say("!rating", moderator=True) is not None
-    assert talk.say("!rating", moderator=True) == Reply(Texts().answers_pause, "id-ann")
+    assert talk.say("!rating", moderator=True) is None
     for order in ("off", "on"):
         assert talk.say(f"!ratings {order}", moderator=True) is not None
     assert talk.say("!ratings redo", moderator=True) is None

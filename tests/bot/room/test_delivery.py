@@ -114,9 +114,6 @@ class FakeRoom:
         match action.name:
             case "message":
                 self._say(data["message"], data["guid"], data.get("direct_to"), data)
-            case "unpin_message":
-                if self._act("unpin_message", data["message"]):
-                    self.chat = [replace(m, pinned=m.pinned and m.id != data["message"]) for m in self.chat]
             case "setinfo":
                 text = data["info_bot"]
                 if self._act("setinfo", text):
@@ -143,7 +140,7 @@ class FakeRoom:
                 self.notes.append((text, to))
                 self._answer(Other("chat.dm"), "message")
                 return
-            self.chat.append(replace(self.wrote(text), pinned=data.get("pinned", False)))
+            self.chat.append(self.wrote(text))
             self._answer(self.chat[-1], "message")
 
     def _act(self, action: str, data: Any) -> bool:
@@ -308,20 +305,6 @@ async def test_a_message_that_arrived_is_found_in_the_history(room: FakeRoom, cl
     await room.deliver()
     assert room.said == ["text of g1"]
     assert (room.states, room.details) == (["delivered"], ["found in the chat history"])
-
-
-async def test_a_replaced_message_is_unpinned_even_if_the_connection_was_lost_before(room: FakeRoom) -> None:
-    for guid in ("g1", "g2"):
-        room.put(guid, ChatBody(guid, pin=True))
-    room.deaf = {"unpin_message"}
-    room.mute = {"ping"}
-    await room.lose()
-    assert [message.pinned for message in room.chat] == [True, True]
-    room.deaf, room.mute = set(), set()
-    await room.deliver()
-    assert [message.pinned for message in room.chat] == [False, True]
-    assert room.states == ["delivered", "delivered"]
-    assert room.said == ["g1", "g2"], "nothing is said twice"
 
 
 async def test_a_lost_message_is_sent_again_with_the_same_guid(room: FakeRoom) -> None:
@@ -532,20 +515,6 @@ async def test_an_info_box_that_never_shows_is_set_a_few_times_only(room: FakeRo
     await room.deliver()
     assert len(room.done("setinfo")) == 3
     assert (room.states, room.details) == (["refused"], ["never confirmed by the site"])
-
-
-@pytest.mark.parametrize("lost", [{"gethistory"}, {"unpin_message", "ping"}], ids=min)
-async def test_a_site_that_takes_messages_but_answers_no_request_is_not_asked_for_ever(
-    room: FakeRoom, lost: set[str]
-) -> None:
-    """The message is pinned, so that its delivery needs the history and an unpinning, which a ping ends."""
-    for guid in ("g1", "g2"):
-        room.put(guid, ChatBody(guid, pin=True))
-    room.deaf = lost
-    for _ in range(MOST_TRIES["chat"]):
-        await room.lose()
-    await room.deliver()
-    assert room.states == ["delivered", "refused" if "gethistory" in lost else "delivered"]
 
 
 @pytest.mark.parametrize("trouble", ["token", "connection"])

@@ -35,7 +35,6 @@ from racebot.racetime.payload import Race, parse_race
 from racebot.settings.texts import DEFAULT_TEXTS
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
-from racebot.text.format import Count
 
 SIMPLE = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 FINISHED = result("r", "ann bo", dnf="cy", recorded=False)
@@ -301,7 +300,7 @@ def test_a_deleted_account_is_an_edit_that_names_nobody(follower: Follower) -> N
     ann, bo, cy = FINISHED.entrants
     follower.show_final(replace(FINISHED, entrants=(replace(ann, user_id=None, name="(deleted)"), bo, cy)))
     (text,) = follower.deliver()
-    assert text.startswith(f"Correction ({DEFAULT_TEXTS.edit_other.format(deleted=Count(True))}): ")
+    assert text.startswith(f"Correction ({DEFAULT_TEXTS.edit_other}): ")
     assert "Ann" not in text
 
 
