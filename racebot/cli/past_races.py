@@ -217,17 +217,11 @@ def fit_in_words(found: Fit, model: str) -> str:
     if not found.kept:
         return f"the ratings stay. A fit to these {found.races} races does not predict clearly better."
     before, after = found.judged.start_misordered, found.judged.tuned_misordered
-    off_before, off_after = found.calibration
-    gains = []
+    better = "gives odds that fit the results better"
     if after < before:
-        gains.append(f"predicts the winner of a pair in {1 - after:.1%} of cases instead of {1 - before:.1%}")
-    if off_after < off_before:
-        gains.append(f"gives odds that are off by {off_after:.1%} on average instead of {off_before:.1%}")
-    better = ", and ".join(gains) or "gives odds that fit the results better"
+        better = f"predicts the winner of a pair in {1 - after:.1%} of cases instead of {1 - before:.1%}"
     name = "the model" if found.model == model else f"the model {found.model}"
     text = f"fitted to these {found.races} races, {name} {better} (on races that the fit did not see)."
-    if off_after > off_before:
-        text += f" Its odds are off by {off_after:.1%} on average instead of {off_before:.1%}."
     if found.model != model:
         text += " Its points also depend on the days between a player's races, which nobody sees in a result."
     return text

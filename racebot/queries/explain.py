@@ -61,13 +61,9 @@ class ReasonKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Opponent:
-    """An opponent whose result moved a rating.
+    """An opponent whose result moved a rating, or a member of an opposing team, with the team's name.
 
-    Attributes:
-        player: the user id, None for a hidden player.
-        beaten: whether the player placed ahead of this opponent.
-        chance: the chance, before the race, that the player beats this opponent.
-        team: the name of the opposing team, which `player` is a member of; None without teams.
+    `chance` is that to beat the opponent, before the race.
     """
 
     player: ShownId
@@ -96,14 +92,11 @@ class Explanation:
 
     Attributes:
         finish_points: for finishing or not; None if the model does not rate that separately.
-        limit: the rule that reduced the change by `limit_points`, if any.
         unchanged: why the change is ±0; None for any other change, and if its parts cancel out.
-        finish_chance: predicted before the race; None if the model does not predict it.
         place: among the `compared` entrants; tied entrants share the best of their places.
         expected: mean place that the ratings before the race predict.
         actual: the place; tied entrants share the mean of their places.
-        pushed: opponents that moved the rating in the direction of the place part, largest effect first.
-            Empty if the result was about as expected.
+        pushed: opponents that moved the rating as the place part did, largest effect first, if any.
         opposed: the opponent with the largest effect in the other direction; only if `pushed` is not empty.
     """
 
@@ -299,14 +292,9 @@ def in_words(
     unbroken: Callable[[str], str] = str,
     safe: Callable[[str], str] = str,
 ) -> str:
-    """Put a reason into a short phrase.
+    """Put a reason into a short phrase, with the names of the race's entrants by user id.
 
-    Args:
-        reason: a reason for one entrant's change.
-        names: the names of the race's entrants, by user id.
-        rules: words for each rule.
-        unbroken: keeps an opponent, or a phrase without opponents, on one line.
-        safe: makes the name of a team safe to show.
+    `unbroken` keeps an opponent, or a phrase without opponents, on one line, `safe` a team's name harmless.
     """
     opponents = [
         texts.why_opponent.format(

@@ -124,17 +124,11 @@ def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[Pla
 def expected_course(
     board: Leaderboard, changes: Sequence[Change], times: Sequence[float | None]
 ) -> list[tuple[float, list[float]]]:
-    """Return the expected places of a rated race at its start and after each finish.
+    """Return the seconds of a rated race's start and of each finish, with everybody's expected place then.
 
     Racers still under way are expected behind the finishers, in the order that their ratings predict. That is
-    exact for Plackett-Luce models, and close for others, which learn a little from how late it is.
-
-    Args:
-        changes: the rated entrants of an individual race.
-        times: their finish times in seconds, None for those who did not finish.
-
-    Returns:
-        Pairs of a moment, in seconds after the start, and everybody's place at it.
+    exact for Plackett-Luce models, and close for others, which learn a little from how late it is. `times`
+    are the finish times in seconds, None for those who did not finish.
     """
     model = registry.create(board.model, board.parameters)
     ahead = ahead_chances(model, np.array([change.before for change in changes]))

@@ -175,10 +175,7 @@ def player_report(
     provisional_races: int = 0,
     limit: int = 20,
 ) -> PlayerReport:
-    """Read a player's standing and last `limit` races on every leaderboard.
-
-    Args:
-        name: the player's name, in any case, or id.
+    """Read the standing and last `limit` races on every leaderboard of the player with a name or id.
 
     Raises:
         NoSuchEntryError: no player, or more than one, has that name.

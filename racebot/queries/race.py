@@ -296,13 +296,9 @@ def race_on_board(
     sequence: int = 0,
     withheld: Collection[str] = (),
 ) -> RaceOnBoard:
-    """Explain what a race changes on a leaderboard, whether it is recorded or not.
+    """Explain what a race changes on a leaderboard, given the changes of all rated entrants.
 
-    Args:
-        rated: the changes of all rated entrants.
-        note: why no rating changed, if none did.
-        sequence: the race's number on the leaderboard; 0 before its record.
-        withheld: the players whose ids are left out.
+    `sequence` is 0 before the race's record. The ids of `withheld` players are left out.
     """
     if not rated:
         return RaceOnBoard(board.name, board.model, sequence, note, [], [])

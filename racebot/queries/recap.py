@@ -64,12 +64,9 @@ class Recap:
 
 @dataclass(frozen=True, slots=True)
 class Week:
-    """A week of a leaderboard.
+    """The listed players who climbed most with their new places, the least likely win, and who raced most.
 
-    Attributes:
-        climbers: the listed players who gained most places, with their new place; none where scores order.
-        upsets: the least likely win.
-        most_races: the listed players who raced most, with the number of their races.
+    Nobody climbs where scores order the leaderboard.
     """
 
     climbers: Mapping[str, int]

@@ -76,7 +76,6 @@ class Fit:
         model: the proposed model.
         parameters: all parameters: fitted to all races if the fit was kept, otherwise with fitted odds only.
         judged: all races after the first quarter, with fitted odds only and with the best fit.
-        calibration: expected calibration error of the odds on these races, before and after.
         kept: True if the fit gains more than two standard errors over fitted odds.
     """
 
@@ -84,7 +83,6 @@ class Fit:
     races: int
     parameters: Parameters
     judged: JudgedPart
-    calibration: tuple[float, float]
     kept: bool
 
 
@@ -151,7 +149,6 @@ def fit(
         races=len(history),
         parameters=found,
         judged=JudgedPart.of(*((each.joint, each.order, each.odds) for each in (before, after))),
-        calibration=(metrics.reliability(before.chance).error, metrics.reliability(after.chance).error),
         kept=chosen is not None,
     )
 
@@ -161,8 +158,6 @@ class _Forward(NamedTuple):
 
     order: Tally
     odds: Tally
-    chance: FloatArray
-    """Shape [pairs]; probability of the actual result of each pair."""
 
     @property
     def joint(self) -> Tally:
@@ -222,8 +217,7 @@ def _judge(parts: Iterable[tuple[RatingModel, _Seen]]) -> _Forward:
         costs.append((wrong, chance, seen.pairs))
     wrong, chance, pairs = map(np.concatenate, zip(*costs, strict=True))
     race = np.repeat(np.arange(len(pairs)), pairs)
-    order, odds = (Tally.of(cost, race, len(pairs)) for cost in (wrong, log_loss(chance)))
-    return _Forward(order, odds, chance)
+    return _Forward(*(Tally.of(cost, race, len(pairs)) for cost in (wrong, log_loss(chance))))
 
 
 def _with_fitted_odds(quarters: Iterable[tuple[_Seen, _Seen]], start: RatingModel) -> _Forward:
@@ -238,10 +232,8 @@ def _with_everything_fitted(history: History, starts: Sequence[_Start]) -> Itera
     for start in starts:
         models = (create(start[0], found) for found in itertools.islice(fits, len(parts) - 1))
         ends = zip(models, parts[1:], itertools.pairwise(cuts), strict=True)
-        yield (
-            start,
-            _judge((model, _Seen.of(list(replay(model, part))[slice(*cut)])) for model, part, cut in ends),
-        )
+        seen = ((model, _Seen.of(list(replay(model, part))[slice(*cut)])) for model, part, cut in ends)
+        yield start, _judge(seen)
 
 
 def _odds(seen: _Seen, start: RatingModel) -> RatingModel:

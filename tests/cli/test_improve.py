@@ -124,7 +124,7 @@ def fitted(*, kept: bool) -> Fit:
     tally = Tally(np.ones(2), np.ones(2, dtype=np.intp))
     judged = JudgedPart(60, 1.0, 0.216, 0.50, 0.9, 0.209, 0.48, 0.01, tally)
     values = {**defaults(MODELS["thurstone-hurdle"]), "newcomer_spread": 1.5}
-    return Fit("thurstone-hurdle", 120, values, judged, (0.08, 0.03), kept)
+    return Fit("thurstone-hurdle", 120, values, judged, kept)
 
 
 def test_an_accepted_fit_is_written_and_rates_the_leaderboard(racebot: Run, tmp_path, monkeypatch) -> None:
