@@ -3,13 +3,17 @@
 By `SIMPLE`, the winner of a duel gains 200 times the loser's share of both ratings.
 """
 
-import pytest
-from builders import NOON, SECOND, entrant, result
+from datetime import UTC, datetime, timedelta
 
+import pytest
+from builders import CATEGORY, NOON, SECOND, entrant, result
+
+from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.recap import Recap, recap
+from racebot.queries.recap import Recap, final_from, final_since, recap
 from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
+from racebot.races.rooms import RoomRule
 from racebot.scoring.rules import rules_of
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
@@ -102,3 +106,28 @@ def test_scores_make_the_podium_if_they_order_the_leaderboard(settler: Settler) 
     assert (champion.place, champion.player.name, champion.races, champion.wins) == (1, "Ann", 4, None)
     assert champion.total == pytest.approx((100 + 99.944 + 100) / 3, abs=0.001)
     assert podium(season_of(settler, listing=Listing(scoring=rules, by_rating=True)))[0] == (1, "Cy")
+
+
+@pytest.mark.parametrize(
+    ("until", "final", "grace"),
+    [
+        ("2026-11-01T00:00:00+00:00", "2026-11-02", 1),
+        ("2026-11-01T00:00:01+00:00", "2026-11-03", 1),
+        ("2026-11-01T18:30:00+00:00", "2026-11-03", 24),
+        ("2026-11-01T23:30:00-05:00", "2026-11-04", 1),  # 04:30 UTC on the 2nd
+        ("2026-11-01T00:00:00+00:00", "2026-11-04", 49),
+        ("9999-12-31T00:00:00+00:00", None, 1),
+        (None, None, 1),
+    ],
+)
+def test_season_is_final_from_the_first_midnight_after_a_day_and_its_grace(
+    until: str | None, final: str | None, grace: int
+) -> None:
+    moment = datetime.fromisoformat(until) if until else None
+    rule = RoomRule(until=moment, finished=True, grace=timedelta(hours=grace))
+    board = Leaderboard(CATEGORY, "S9", ("S9",), "elo", {}, "ignore", rule=rule)
+    expected = datetime.fromisoformat(final).replace(tzinfo=UTC) if final else None
+    assert final_from(rule) == expected
+    last = expected or datetime.max.replace(tzinfo=UTC)
+    assert final_since(board, last - timedelta(seconds=1)) is None
+    assert final_since(board, last) == expected

@@ -10,21 +10,20 @@ from builders import CATEGORY, GOAL, NOON, entrant, existing, result
 from rich.console import Console
 
 from racebot.cli import tables
-from racebot.errors import DamagedRaceError, NoSuchEntryError
+from racebot.errors import DamagedRaceError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.explain import Opponent, Reason, ReasonKind, Rule
 from racebot.queries.history import PlayedRace, played_races
 from racebot.queries.leaderboard import (
     LeaderboardReport,
-    ListedPlayers,
     board_totals,
     leaderboard_report,
     new_places,
 )
 from racebot.queries.odds import odds
 from racebot.queries.player import PlayerReport, player_report
-from racebot.queries.race import RatedEntrant, race_report
+from racebot.queries.race import race_report
 from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
@@ -78,13 +77,10 @@ def test_a_leaderboard_lists_players_by_place(ledger: Ledger, board: Leaderboard
     report = leaderboard_report(ledger, board, Listing())
     shown = [(1, "Cy", 1200), (2, "Ann", 1190), (3, "Di", 1000), (4, "Bo", 810), (5, "Ed", 800)]
     assert rows(report) == shown
-    assert (report.leaderboard, report.category, report.goals) == (GOAL, CATEGORY, (GOAL,))
-    assert (report.model, report.races) == ("pairwise-elo", 4)
-    assert report.parameters["rates"] == [0.2]
+    assert (report.leaderboard, report.races, report.parameters["rates"]) == (GOAL, 4, [0.2])
     ann = report.players[1]
     assert (ann.id, ann.races, ann.finishes, ann.wins) == ("id-ann", 2, 2, 2)
-    assert ann.state == (ann.rating,)
-    assert ann.last_race_at == RACES[2].ended_at
+    assert (ann.state, ann.last_race_at) == ((ann.rating,), RACES[2].ended_at)
 
 
 def test_equal_ratings_share_a_place(ledger: Ledger) -> None:
@@ -176,15 +172,6 @@ def test_new_places_of_a_race_are_those_of_the_leaderboard_before_and_after_it(
 def test_an_empty_leaderboard_lists_nobody(ledger: Ledger) -> None:
     report = leaderboard_report(ledger, merge(ledger, [result("a", "ann")]), Listing(5, 5))
     assert (len(report.players), report.races) == (0, 1)
-    assert "1 race rated, no player listed" in shown(tables.print_leaderboard, report)
-
-
-def test_a_table_shows_the_players_up_to_its_limit(ledger: Ledger, board: Leaderboard) -> None:
-    first = leaderboard_report(ledger, board, Listing(), limit=2)
-    text = shown(tables.print_leaderboard, first, board_totals(ledger, board, Listing()).listed)
-    assert "Any Orb (pairwise-elo)" in text
-    assert [word in text for word in ("Cy", "Ann", "Di")] == [True, True, False]
-    assert "4 races rated, 5 players; the first 2 shown" in text
 
 
 # Players
@@ -197,18 +184,8 @@ def test_a_player_has_a_standing_and_a_history(ledger: Ledger, board: Leaderboar
     on = found.standing
     assert (on.leaderboard, on.place, on.listed, on.points) == (GOAL, 2, 5, 1190)
     last = PlayedRace(
-        race="orb/c",
-        sequence=3,
-        ended_at=NOON + timedelta(hours=48),
-        place=1,
-        standing="1",
-        entrants=2,
-        before=1100,
-        after=1190,
-        races_before=1,
-        change=90,
-        goal=GOAL,
-        finish_time=3600.0,
+        *("orb/c", 3, RACES[2].ended_at, 1, "1", 2, 1100, 1190),
+        *(1, 90, GOAL, 3600.0),
     )
     first = replace(last, race="orb/a", sequence=1, ended_at=NOON, races_before=0)
     assert found.history == [last, replace(first, before=1000, after=1100, change=100)]
@@ -216,7 +193,6 @@ def test_a_player_has_a_standing_and_a_history(ledger: Ledger, board: Leaderboar
     text = shown(tables.print_player, report)
     assert "Any Orb: 1190 points, place 2 of 5, 2 races, 2 finished, 2 won" in text
     assert "2026-03-03" in text
-    assert "1 of 2" in text
 
 
 @pytest.mark.parametrize("entry", ['{"user_id":"id-ann","status":"lost"}', '{"user_id":"id-ann"}', "{}", "["])
@@ -273,40 +249,22 @@ def even(*players: str, beaten: bool) -> tuple[Opponent, ...]:
 def test_race_is_shown_with_explanations(ledger: Ledger, board: Leaderboard) -> None:
     report = race_report(ledger, "b")
     assert (report.race, report.goal, report.source) == ("orb/b", GOAL, "import")
-    assert report.ended_at == RACES[1].ended_at
     (on,) = report.leaderboards
     assert (on.leaderboard, on.model, on.sequence, on.note) == (GOAL, "pairwise-elo", 2, None)
     # Three equals: each is expected second and as likely to beat as to be beaten.
     gained = Reason(ReasonKind.GAINED, opponents=even("id-di", "id-ed", beaten=True))
     small = Reason(ReasonKind.UNCHANGED, rule=Rule.SMALL)
     cost = Reason(ReasonKind.COST, opponents=even("id-cy", "id-di", beaten=False))
-    assert on.entrants == [
-        RatedEntrant(
-            place=int(standing) if time else None,
-            standing=standing,
-            finish_time=time,
-            id=f"id-{name.lower()}",
-            name=name,
-            before=1000,
-            after=after,
-            change=after - 1000,
-            first_race=True,
-            parts={},
-            expected=2.0,
-            actual=actual,
-            win_chance=1 / 3,
-            finish_chance=None,
-            pushed=why.opponents,
-            opposed=None,
-            reasons=[reason],
-            why=[why],
-        )
-        for standing, time, name, after, actual, reason, why in (
-            ("1", 3600.0, "Cy", 1200, 1.0, "gained: Di (50% to beat), Ed (50%)", gained),
-            ("2", 3660.0, "Di", 1000, 2.0, "under one point", small),
-            ("DNF", None, "Ed", 800, 3.0, "cost: Cy (50% to beat), Di (50%)", cost),
-        )
+    assert [(e.place, e.standing, e.finish_time, e.id, e.after, e.actual) for e in on.entrants] == [
+        (1, "1", 3600.0, "id-cy", 1200, 1.0),
+        (2, "2", 3660.0, "id-di", 1000, 2.0),
+        (None, "DNF", None, "id-ed", 800, 3.0),
     ]
+    assert [e.why for e in on.entrants] == [[gained], [small], [cost]]
+    for each in on.entrants:
+        assert (each.expected, each.win_chance, each.finish_chance) == (2.0, 1 / 3, None)
+        assert (each.before, each.change, each.first_race) == (1000, each.after - 1000, True)
+    assert on.entrants[0].reasons == ["gained: Di (50% to beat), Ed (50%)"]
     text = shown(tables.print_race, report, width=240)
     assert "orb/b  Any Orb, ended 2026-03-02 12:00 UTC" in text
     assert "Cy (new)" in text
@@ -379,12 +337,6 @@ def test_a_race_that_counts_nowhere_is_shown_as_such(ledger: Ledger) -> None:
     assert "counts on no leaderboard" in shown(tables.print_race, report)
 
 
-def test_unknown_players_and_races_are_errors(ledger: Ledger, board: Leaderboard) -> None:
-    for ask in (lambda: player_report(ledger, "Zed", everybody), lambda: race_report(ledger, "zed")):
-        with pytest.raises(NoSuchEntryError):
-            ask()
-
-
 # What users wrote
 
 ODD = ["[bold]x[/bold]", "a\x1b[31mb", "[/red]", "back\\", ":warning:", "two\nlines", "@everyone", "[link=x]"]
@@ -408,29 +360,16 @@ def test_names_neither_color_nor_break_a_table(ledger: Ledger, name: str) -> Non
         assert "\x1b" not in text
 
 
-def test_players_read_together_equal_those_read_one_by_one(ledger: Ledger, board: Leaderboard) -> None:
-    players = leaderboard_report(ledger, board, Listing()).players
-    assert isinstance(players, ListedPlayers)
-    read = [players[index] for index in range(len(players))]
-    assert [players[:], players[1:], [players[-1]]] == [read, read[1:], read[-1:]]
-
-
 def test_a_forecast_counts_how_often_a_player_finishes(ledger: Ledger) -> None:
     """By their ratings, hardly anybody finishes. Ann always does."""
     races = [result(f"r{n}", "ann bo", dnf="cy", after=n) for n in range(30)]
     on = merge(ledger, races, LeaderboardConfig("thurstone-hurdle", {"finish_level": 3.0}))
     ann, new = odds(ledger, on, ["id-ann", "id-new"])
     model = registry.create(on.model, on.parameters)
-    (standing,) = (each for each in ledger.standings.all(on) if each.player == "id-ann")
-    alone = finish_chances(model, np.array([standing.state]))
+    alone = finish_chances(model, np.array([existing(ledger.standings.get(on, "id-ann")).state]))
     assert ann.forecast.finish_by_rating == pytest.approx(float(alone[0]))
-    changes = [
-        change
-        for name in ledger.ratings.races(on)
-        for change in existing(ledger.ratings.get(on, name)).changes
-        if change.player == "id-ann"
-    ]
-    before = finish_chances(model, np.array([change.before for change in changes]))
+    changes = (change for row in ledger.ratings.rows(on) for change in row.changes)
+    before = finish_chances(model, np.array([each.before for each in changes if each.player == "id-ann"]))
     expected = with_habits(alone, np.array([finishing_habit(before, np.ones(30, dtype=np.bool_))]))
     assert ann.forecast.finish_chance == pytest.approx(float(expected[0]))
     assert float(expected[0]) > float(alone[0])

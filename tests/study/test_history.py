@@ -15,16 +15,11 @@ from racebot.study.history import Earlier, History, at_start, final_states, newc
 
 
 def test_races_are_sorted_by_their_end() -> None:
-    history = History.of(
-        [
-            result("late", "ann bo", after=3),
-            result("early", "cy ann", after=1),
-            result("between-b", "bo cy", after=2),
-            result("between-a", "bo cy", after=2),
-        ]
-    )
-    names = ["orb/early", "orb/between-a", "orb/between-b", "orb/late"]
-    assert [race.name for race in history.races] == names
+    given = {"late": 3, "early": 1, "between-b": 2, "between-a": 2}
+    history = History.of(result(name, "ann bo", after=after) for name, after in given.items())
+    assert [race.name for race in history.races] == [
+        f"orb/{name}" for name in ("early", "between-a", "between-b", "late")
+    ]
 
 
 def test_players_are_numbered_and_rows_follow_the_outcome() -> None:
@@ -71,8 +66,7 @@ def test_parts_keep_all_players() -> None:
     history = History.of(result(f"r{hour}", f"ann p{hour}", after=hour) for hour in range(10))
     earlier, later = history.split(0.7)
     assert earlier.players == later.players == history.players
-    assert [len(earlier), len(later)] == [7, 3]
-    assert [race.name for race in (*earlier.races, *later.races)] == [race.name for race in history.races]
+    assert (earlier.races, later.races) == (history.races[:7], history.races[7:])
     assert later.races_of_players()[history.players.index("id-p0")] == 0
 
 

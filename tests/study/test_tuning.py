@@ -1,7 +1,7 @@
 import itertools
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -23,13 +23,6 @@ def searched(season: History, **changed: Any) -> dict[str, Any]:
     return {"history": season, "key": "trueskill", "effort": effort, **settings, **changed}
 
 
-def number(found: Tuned, name: str) -> float:
-    """Return a parameter that must be a number."""
-    value = found.parameters[name]
-    assert isinstance(value, float)
-    return value
-
-
 @pytest.mark.parametrize("objective", PAIRS)
 def test_a_search_is_no_worse_than_where_it_started(season: History, objective: Objective) -> None:
     found = tune(**searched(season, objective=objective))
@@ -40,7 +33,7 @@ def test_a_search_is_no_worse_than_where_it_started(season: History, objective: 
     assert found.earlier.tuned <= found.earlier.start + 0.001
     assert found.later.standard_error > 0
     assert found.parameters["tau"] == TrueSkill().tau
-    assert 1 <= number(found, "sigma") <= 12
+    assert 1 <= cast("float", found.parameters["sigma"]) <= 12
 
 
 @pytest.mark.parametrize("objective", PAIRS)
@@ -80,23 +73,6 @@ def test_progress_is_reported_after_each_generation(season: History) -> None:
     assert found.earlier.tuned == pytest.approx(told[-1][1], abs=0.001)  # its parameters are rounded
 
 
-def outcome_of_a_search(earlier: float, later: float, standard_error: float) -> Tuned:
-    """Return a search result whose figures were .5 on both parts before."""
-
-    def part(races: int, tuned: float, error: float) -> JudgedPart:
-        return JudgedPart(races, 0.5, 0, 0, tuned, 0, 0, error, Tally(np.zeros(races), np.ones(races, int)))
-
-    return Tuned(
-        model="trueskill",
-        parameters={},
-        searched=("sigma",),
-        objective=Objective.LOG_LOSS,
-        earlier=part(70, earlier, 0.0),
-        later=part(30, later, standard_error),
-        evaluations=1,
-    )
-
-
 @pytest.mark.parametrize(
     ("earlier", "later", "error", "recommended"),
     [
@@ -111,7 +87,9 @@ def outcome_of_a_search(earlier: float, later: float, standard_error: float) -> 
 def test_only_a_gain_of_more_than_two_standard_errors_is_recommended(
     earlier: float, later: float, error: float, recommended: bool
 ) -> None:
-    assert outcome_of_a_search(earlier, later, error).recommended is recommended
+    tally = Tally(np.zeros(1), np.ones(1, int))
+    seen, unseen = (JudgedPart(70, 0.5, 0, 0, tuned, 0, 0, error, tally) for tuned in (earlier, later))
+    assert Tuned("trueskill", {}, ("sigma",), Objective.JOINT, seen, unseen, 1).recommended is recommended
 
 
 def test_dimensions_are_those_the_model_declares() -> None:
