@@ -19,9 +19,9 @@ from racebot.ledger.rows import (
     State,
     as_int,
     as_text,
-    leaderboard_of,
     position_of,
     rating_columns,
+    read,
     states_of,
 )
 from racebot.text.format import exact_time
@@ -100,14 +100,12 @@ class Leaderboards(LedgerTable):
     def all(self) -> list[Leaderboard]:
         """Return all leaderboards, sorted by category and name."""
         sql = "SELECT * FROM leaderboards ORDER BY category, name"
-        return list(map(leaderboard_of, self._connection.rows(sql)))
+        return read(Leaderboard, self._connection.rows(sql))
 
     def get(self, category: str, name: str) -> Leaderboard | None:
         """Return the leaderboard with a name, or None."""
-        row = self._connection.row(
-            "SELECT * FROM leaderboards WHERE category = ? AND name = ?", category, name
-        )
-        return None if row is None else leaderboard_of(row)
+        sql = "SELECT * FROM leaderboards WHERE category = ? AND name = ?"
+        return next(iter(read(Leaderboard, self._connection.rows(sql, category, name))), None)
 
     def source(self, board: Leaderboard) -> Leaderboard | None:
         """Return the leaderboard that one carries over from, or None."""
@@ -122,7 +120,7 @@ class Leaderboards(LedgerTable):
             "SELECT * FROM leaderboards WHERE id NOT IN (SELECT leaderboard FROM rebuilds)"
             " AND (SELECT max(sequence) FROM rated WHERE leaderboard = id) >= max(?, ? * odds_races)"
         )
-        return list(map(leaderboard_of, self._connection.rows(sql, ODDS_FROM, FIT_AGAIN_AT)))
+        return read(Leaderboard, self._connection.rows(sql, ODDS_FROM, FIT_AGAIN_AT))
 
     def save(self, board: Leaderboard) -> Leaderboard:
         """Store a new leaderboard, or the changed settings of one, and return it with its id.
@@ -192,10 +190,5 @@ _REBUILDS = (
 
 
 def _rebuild_of(row: sqlite3.Row) -> Rebuild:
-    return Rebuild(
-        board=leaderboard_of(row),
-        start=position_of(row["counted_at"], row["race"]),
-        reason=as_text(row["reason"]),
-        revision=as_int(row["requests"]),
-        error=row["error"],
-    )
+    (board,), start = read(Leaderboard, [row]), position_of(row["counted_at"], row["race"])
+    return Rebuild(board, start, as_text(row["reason"]), as_int(row["requests"]), row["error"])

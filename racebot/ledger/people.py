@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import LedgerTable
@@ -32,14 +32,8 @@ _MASKED = {
 """Views without the names and profiles of hidden players, by the table that each stands in for."""
 
 
-class _HasEntrants(Protocol):
-    @property
-    def name(self) -> str: ...
-    @property
-    def entrants(self) -> tuple[Entrant, ...]: ...
-
-
-Entered = TypeVar("Entered", bound=_HasEntrants)
+Entered = TypeVar("Entered", bound=Any)
+"""A result, or a room of the site: both have a name and entrants."""
 
 
 class People(LedgerTable):
@@ -186,8 +180,7 @@ class People(LedgerTable):
             if entrant.user_id in forgotten:
                 entrant = replace(entrant, name=NO_NAME, discriminator=None, profile=None)  # noqa: PLW2901
             amended.append(entrant)
-        amended = self.penalized(result.name, amended)
-        return replace(result, entrants=tuple(amended))  # type: ignore[type-var]
+        return replace(result, entrants=tuple(self.penalized(result.name, amended)))
 
     def masked(self, result: RaceResult, name: str = HIDDEN_NAME) -> RaceResult:
         """Return a result with `name` in place of the names of hidden players."""
@@ -238,16 +231,6 @@ class People(LedgerTable):
         rows = self._connection.rows(sql, json.dumps(player, ensure_ascii=False))
         found = [(row[0], result_of(row[0], row[1]), row[2]) for row in rows]
         return [each for each in found if player in {e.user_id for e in each[1].entrants}]
-
-    def leaderboards_with(self, player: str) -> set[int]:
-        """Return the keys of the leaderboards that a player is on or carried a rating into."""
-        rows = self._connection.rows(
-            "SELECT leaderboard FROM standings WHERE player = ?1"
-            " UNION SELECT leaderboard FROM carried WHERE player = ?1"
-            " UNION SELECT leaderboard FROM changes WHERE player = ?1",
-            player,
-        )
-        return {row[0] for row in rows}
 
     def remove_merged_players(self) -> None:
         """Delete merged accounts, except those that a stored race or a leaderboard still refers to."""

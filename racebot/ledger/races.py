@@ -96,15 +96,6 @@ class Races(LedgerTable):
         note: str | None = self._connection.value(sql, name)
         return note
 
-    def fingerprints(self, board: Leaderboard) -> list[str]:
-        """Return the fingerprint of every rated race's result, in the order in which they count."""
-        rows = self._connection.rows(
-            "SELECT fingerprint FROM rated CROSS JOIN races ON races.name = rated.race"
-            " WHERE leaderboard = ? ORDER BY sequence",
-            board.key,
-        )
-        return [as_text(row["fingerprint"]) for row in rows]
-
     def count_between(self, board: Leaderboard, after: Position, until: Position = END) -> int:
         """Count the races of a leaderboard after one position and up to another."""
         if board.rule != BY_GOALS:
@@ -167,11 +158,6 @@ class Races(LedgerTable):
         """Return the goal of a stored race; None if the race is not stored."""
         goal = self._connection.value("SELECT goal FROM races WHERE name = ?", name)
         return None if goal is None else as_text(goal)
-
-    def goal_is_known(self, stored: StoredRace) -> bool:
-        """Return whether a stored race's goal is the recorded one or a later name of it."""
-        goal, recorded = stored.result.goal, stored.recorded_goal
-        return goal == recorded or goal == self.current_goal(stored.result.category, recorded)
 
     def rename_goal(self, category: str, earlier: str, goal: str) -> None:
         """Rename a goal in all of its races, and remember the earlier name."""

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
-from pydantic import AwareDatetime, InstanceOf, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, BeforeValidator, Field, InstanceOf, TypeAdapter, ValidationError
 
 from racebot.errors import DamagedRaceError, LedgerError
 from racebot.races.result import RaceResult
@@ -49,6 +49,8 @@ class Change(NamedTuple):
 
 
 T = TypeVar("T")
+_AS_JSON = BeforeValidator(lambda text: json.loads(text or "{}"))
+"""Reads a column of JSON. An empty one stands for an object without values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Carry:
     `factor` and `most_races` are the arguments of `racebot.ratings.model.Carries.carried`.
     """
 
-    source: str
+    source: Annotated[str, Field(alias="from")]
     factor: float = 0.9
     most_races: float | None = None
 
@@ -73,13 +75,13 @@ class Leaderboard:
 
     category: str
     name: str
-    goals: tuple[str, ...]
+    goals: Annotated[tuple[str, ...], _AS_JSON]
     model: str
-    parameters: InstanceOf[Parameters]  # not converted: integers stay integers
+    parameters: Annotated[InstanceOf[Parameters], _AS_JSON]  # not converted: integers stay integers
     teams: str
-    carry: Carry | None = None
+    carry: Annotated[Carry | None, _AS_JSON] = None
     id: int | None = None
-    rule: RoomRule = BY_GOALS
+    rule: Annotated[RoomRule, _AS_JSON] = BY_GOALS
     odds_races: int = field(default=0, compare=False)
     odds_fitted_at: AwareDatetime | None = field(default=None, compare=False)
 
@@ -291,14 +293,6 @@ def _column(kind: type[T]) -> Callable[[object], T]:
 
 
 as_text, as_int = _column(str), _column(int)
-
-
-@readable("leaderboard", RESTORE)
-def leaderboard_of(row: sqlite3.Row) -> Leaderboard:
-    stored = {name: json.loads(row[name]) for name in ("goals", "parameters", "carry")}
-    if carry := stored["carry"]:
-        carry["source"] = carry.pop("from")
-    return read(Leaderboard, [{**row, **stored, "rule": json.loads(row["rule"] or "{}")}])[0]
 
 
 def rating_columns(board: Leaderboard) -> dict[str, str]:

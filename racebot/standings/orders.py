@@ -169,7 +169,7 @@ def merge_accounts(
                 f"{old.shown} and {kept.shown} both raced in {', '.join(together[:3])}: "
                 "accounts that raced each other cannot be merged"
             )
-        keys = people.leaderboards_with(old.id)
+        boards = {board.key: board for race in people.races_with(old.id) for board in settler.holding(race)}
         ledger.orders.add(Order(now, OrderKind.MERGE, old.id, kept.id, on_one_line(reason)))
         for by_player in people.hiding(old.id):
             with suppress(OrderError):  # the kept account is hidden already
@@ -179,9 +179,7 @@ def merge_accounts(
             if stored := ledger.races.get(event):
                 race = ledger.events.combined(ledger.events.find(event), stored.result.ended_at)
                 ledger.races.save(race, counted_at=stored.counted_at, source=stored.source, now=now)
-        # A rebuild may be rating races of the account that the leaderboard does not show yet.
-        boards = [b for b in ledger.leaderboards.all() if b.key in keys or ledger.rebuilds.of(b)]
-        rated = _rate_again(settler, boards, START, "accounts were merged")
+        rated = _rate_again(settler, list(boards.values()), START, "accounts were merged")
         people.remove_merged_players()
         return rated
 

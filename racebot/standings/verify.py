@@ -78,7 +78,8 @@ def _problems(
     damaged = False
     for number, stored in enumerate(ledger.races.of(board), start=1):
         name = stored.result.name
-        if not stored.intact or not ledger.races.goal_is_known(stored):
+        goals = {stored.recorded_goal, ledger.races.current_goal(board.category, stored.recorded_goal)}
+        if not stored.intact or stored.result.goal not in goals:
             damaged = True
             yield Problem(f"race {name}: the stored result does not match its fingerprint", REPAIR)
         elif ledger.people.amended(stored.result) != stored.result:

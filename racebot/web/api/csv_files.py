@@ -61,9 +61,8 @@ def changes_csv(request: PageRequest, board: Board) -> Streamed:
 
     depends_on = (
         __version__,
-        view.totals(board).updated_at,
+        view.totals(board),
         view.ledger.ratings.revision_of(board.stored),
-        view.ledger.races.fingerprints(board.stored),
         view.rated_players,
         sorted(view.hidden),
     )
