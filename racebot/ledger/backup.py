@@ -16,7 +16,6 @@ STAMP = "%Y%m%dT%H%M%SZ"
 
 
 def folder_of(database: Path) -> Path:
-    """Return the folder that holds the backups of a database."""
     return database.parent / "backups"
 
 

@@ -84,7 +84,6 @@ class Posts(LedgerTable):
         return [race for (race,) in self._connection.rows(sql, webhook)]
 
     def get(self, race: str, webhook: str) -> Post:
-        """Return the message of a race in a channel."""
         sql = "SELECT * FROM discord WHERE race = ? AND webhook = ?"
         (row,) = self._connection.rows(sql, race, webhook)
         with readable(f"message {race} on Discord", RESTORE):

@@ -24,7 +24,6 @@ class Events(LedgerTable):
         return read(Event, self._connection.rows("SELECT * FROM events ORDER BY created_at DESC, name"))
 
     def get(self, name: str) -> Event | None:
-        """Return the event with a full name, or None."""
         return next((event for event in self.all() if event.name == name), None)
 
     def find(self, text: str) -> Event:
@@ -46,11 +45,9 @@ class Events(LedgerTable):
         return next((e for e in found if e.timing is Timing.REAL and started_at <= e.until), None)
 
     def save(self, event: Event) -> None:
-        """Store an event, or its changes."""
         self._connection.save("events", "name", [asdict(event)])
 
     def remove(self, event: Event) -> None:
-        """Delete an event with its sources."""
         self._connection.write("DELETE FROM events WHERE name = ?", event.name)
 
     def rooms(self) -> dict[str, str]:
@@ -68,7 +65,6 @@ class Events(LedgerTable):
         return read(EventSource, found)
 
     def save_source(self, source: EventSource) -> None:
-        """Store a source, or its changes."""
         result, remarks = source.result and source.result.to_json(), json.dumps(source.remarks)
         row = asdict(source) | {"result": result, "remarks": remarks}
         self._connection.save("event_sources", "event, name", [row])

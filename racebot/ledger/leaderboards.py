@@ -48,14 +48,11 @@ class Rebuild:
 
 
 class Rebuilds(LedgerTable):
-    """Reads and writes the table `rebuilds`."""
-
     def all(self) -> list[Rebuild]:
         """Return all rebuilds, sorted by category and leaderboard."""
         return list(map(_rebuild_of, self._connection.rows(f"{_REBUILDS} ORDER BY category, name")))
 
     def of(self, board: Leaderboard) -> Rebuild | None:
-        """Return a leaderboard's rebuild, or None."""
         row = self._connection.row(f"{_REBUILDS} WHERE id = ?", board.id)
         return None if row is None else _rebuild_of(row)
 
@@ -90,20 +87,16 @@ class Rebuilds(LedgerTable):
         self._connection.write(sql, error, rebuild.board.key, rebuild.revision)
 
     def remove(self, board: Leaderboard) -> None:
-        """Delete a leaderboard's rebuild."""
         self._connection.write("DELETE FROM rebuilds WHERE leaderboard = ?", board.key)
 
 
 class Leaderboards(LedgerTable):
-    """Reads and writes the tables `leaderboards` and `carried`."""
-
     def all(self) -> list[Leaderboard]:
         """Return all leaderboards, sorted by category and name."""
         sql = "SELECT * FROM leaderboards ORDER BY category, name"
         return read(Leaderboard, self._connection.rows(sql))
 
     def get(self, category: str, name: str) -> Leaderboard | None:
-        """Return the leaderboard with a name, or None."""
         sql = "SELECT * FROM leaderboards WHERE category = ? AND name = ?"
         return next(iter(read(Leaderboard, self._connection.rows(sql, category, name))), None)
 
@@ -167,7 +160,6 @@ class Leaderboards(LedgerTable):
         return dict(zip((as_text(row[0]) for row in rows), states_of([row[1] for row in rows]), strict=True))
 
     def replace_carried(self, board: Leaderboard, states: Mapping[str, State]) -> None:
-        """Replace the states that players carry over into a leaderboard."""
         with self._connection.transaction():
             self._connection.write("DELETE FROM carried WHERE leaderboard = ?", board.key)
             sql = "INSERT INTO carried (leaderboard, player, state) VALUES (?, ?, ?)"

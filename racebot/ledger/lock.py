@@ -108,7 +108,6 @@ SHORTEST_TIMEOUT = timedelta(minutes=5)
 
 
 def utc_now() -> datetime:
-    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
@@ -133,7 +132,6 @@ def write_heartbeat(database: Path, beat: Heartbeat) -> None:
 
 
 def read_heartbeat(database: Path) -> Heartbeat:
-    """Return the heartbeat of the worker on a database."""
     try:
         return _READER.validate_json(beside(database, ".alive").read_bytes())
     except (OSError, ValueError):

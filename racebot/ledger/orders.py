@@ -17,8 +17,6 @@ from racebot.ledger.rows import moment_of, read
 
 
 class OrderKind(StrEnum):
-    """The kinds of orders."""
-
     FORGET = "forget"
     HIDE = "hide"
     UNHIDE = "unhide"

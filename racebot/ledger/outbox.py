@@ -59,7 +59,6 @@ class Cases(LedgerTable):
         return self._select("category = ? AND next_look NOT NULL ORDER BY ended_at", category)
 
     def due(self, category: str, now: datetime) -> list[CaseRow]:
-        """Return a category's races whose next look is due."""
         return self._select("category = ? AND next_look <= ? ORDER BY next_look", category, now)
 
     def unfinished(self, category: str) -> list[CaseRow]:
@@ -73,7 +72,6 @@ class Cases(LedgerTable):
         return {row.race: row.stands_since + grace for row in found if row.stands_since}
 
     def save(self, row: CaseRow) -> None:
-        """Add or replace a race's row."""
         self._connection.save("cases", "race", [asdict(row)])
 
     def remove(self, race: str) -> None:
@@ -90,8 +88,6 @@ Kind = Literal["chat", "info", "meta"]
 
 
 class Delivery(StrEnum):
-    """The state of a message's delivery to the room."""
-
     WAITING = "waiting"
     SENT = "sent"
     """Written to the socket, but not confirmed by the site."""
@@ -186,8 +182,6 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class OutboxRow:
-    """A message in the outbox."""
-
     id: int
     message: Message
     state: Delivery
@@ -232,7 +226,6 @@ class Outbox(LedgerTable):
         return self._select(f"category = ? AND {_OPEN}", category)
 
     def mark(self, row: OutboxRow, state: Delivery, now: datetime, detail: str | None = None) -> None:
-        """Store a message's new state."""
         sql = "UPDATE outbox SET state = ?, detail = ?, updated_at = ? WHERE id = ?"
         self._connection.write(sql, state.value, detail, now, row.id)
 

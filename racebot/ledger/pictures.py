@@ -21,7 +21,6 @@ MOST = 20_000
 
 
 def folder_beside(database: Path) -> Path:
-    """Return the folder for the pictures of a ledger."""
     return database.parent / "avatars"
 
 
@@ -87,7 +86,6 @@ class Pictures:
             ) from None
 
     def prune(self, addresses: Collection[str]) -> None:
-        """Delete pictures that no profile uses any more."""
         for name in self.names() - {name_of(address) for address in addresses}:
             (self._folder / f"{name}{ENDING}").unlink(missing_ok=True)
 

@@ -24,10 +24,7 @@ LEAST_LIKENESS = 75
 
 
 class Players(LedgerTable):
-    """The players of a ledger."""
-
     def get(self, player: str) -> Player | None:
-        """Return the player with an id, or None."""
         return next(iter(self._select("players.id = ?", player)), None)
 
     def called(self, text: str, *, roughly: bool = False) -> list[Player]:
@@ -212,16 +209,13 @@ class Profiles(LedgerTable):
         return Profile() if row is None else Profile(*row)
 
     def all(self) -> dict[str, Profile]:
-        """Return every profile, by player."""
         rows = self._connection.rows("SELECT player, avatar, pronouns, twitch FROM profiles")
         return {row[0]: Profile(*row[1:]) for row in rows}
 
     def remove(self, player: str) -> None:
-        """Delete a player's profile."""
         self._connection.write("DELETE FROM profiles WHERE player = ?", player)
 
     def save_category(self, slug: str, profile: CategoryProfile) -> None:
-        """Store a category's name and picture."""
         if profile != self.category(slug):
             self._connection.save("categories", "slug", [{"slug": slug, **asdict(profile)}])
 

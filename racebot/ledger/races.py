@@ -127,7 +127,6 @@ class Races(LedgerTable):
         return None
 
     def goals(self) -> list[tuple[str, str]]:
-        """Return each category and goal with recorded races."""
         rows = self._connection.rows(
             "SELECT DISTINCT category, goal FROM races WHERE recorded AND counts_on = ''"
             " ORDER BY category, goal"
@@ -135,7 +134,6 @@ class Races(LedgerTable):
         return [(as_text(row["category"]), as_text(row["goal"])) for row in rows]
 
     def categories(self) -> list[str]:
-        """Return each category with stored races."""
         return [row[0] for row in self._connection.rows("SELECT DISTINCT category FROM races")]
 
     def state(self, name: str) -> tuple[str, bool] | None:
@@ -155,7 +153,6 @@ class Races(LedgerTable):
         return renamed
 
     def goal_of(self, name: str) -> str | None:
-        """Return the goal of a stored race; None if the race is not stored."""
         goal = self._connection.value("SELECT goal FROM races WHERE name = ?", name)
         return None if goal is None else as_text(goal)
 
@@ -212,7 +209,6 @@ class FullReads(LedgerTable):
         return moment_of(self._connection.value(sql, category))
 
     def note(self, category: str, now: datetime) -> None:
-        """Store that the list was read."""
         self._connection.save("full_reads", "category", [{"category": category, "read_at": now}])
 
 

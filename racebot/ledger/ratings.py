@@ -36,8 +36,6 @@ _LAST = 2**63 - 1
 
 
 class Ratings(LedgerTable):
-    """Reads and writes the tables `rated` and `changes`."""
-
     def sequence_at(self, board: Leaderboard, position: Position) -> tuple[int, Position]:
         """Return the number in a leaderboard's sequence for a race at a position.
 
@@ -68,7 +66,6 @@ class Ratings(LedgerTable):
         return None if last == START else last.counted_at
 
     def count(self, board: Leaderboard) -> int:
-        """Return the number of races that count on a leaderboard."""
         return as_int(self._connection.value("SELECT count(*) FROM rated WHERE leaderboard = ?", board.key))
 
     def races(self, board: Leaderboard) -> list[str]:
@@ -114,19 +111,20 @@ class Ratings(LedgerTable):
     def truncate(self, board: Leaderboard, sequence: int) -> None:
         """Delete a leaderboard's rated races from a sequence number on. Leaves the standings unchanged."""
         with self._connection.transaction():
-            self.mark_updated(board)
             deleted = 0
             for table in ("changes", "rated", "rated_on"):
                 sql = f"DELETE FROM {table} WHERE leaderboard = ? AND sequence >= ?"  # noqa: S608 - ours
                 deleted += self._connection.write(sql, board.key, sequence)
-            if deleted:
-                self._count_revision(board)
+            self._mark_updated(board, again=bool(deleted))
 
-    def mark_updated(self, board: Leaderboard) -> None:
-        """Store that a leaderboard's rated races are written now."""
+    def _mark_updated(self, board: Leaderboard, *, again: bool = False) -> None:
+        """Store that a leaderboard's rated races are written now, and whether some were rated before."""
         self._connection.ratings_written += 1
-        sql = "UPDATE leaderboards SET updated_at = strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now') WHERE id = ?"
-        self._connection.write(sql, board.key)
+        sql = (
+            "UPDATE leaderboards SET updated_at = strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'),"
+            " revision = revision + ? WHERE id = ?"
+        )
+        self._connection.write(sql, again, board.key)
 
     def updated_at(self, board: Leaderboard) -> datetime | None:
         """Return when a leaderboard's rated races were last written; None if that is unknown."""
@@ -138,11 +136,7 @@ class Ratings(LedgerTable):
         with self._connection.transaction():
             sql = "UPDATE rated SET note = ? WHERE leaderboard = ? AND race = ?"
             self._connection.write_many(sql, [(RATED_LATER, board.key, race) for race in races])
-            self.mark_updated(board)
-            self._count_revision(board)
-
-    def _count_revision(self, board: Leaderboard) -> None:
-        self._connection.write("UPDATE leaderboards SET revision = revision + 1 WHERE id = ?", board.key)
+            self._mark_updated(board, again=True)
 
     def revision_of(self, board: Leaderboard) -> int:
         """Return a number that changes when rated races of a leaderboard are rated again or deleted."""
@@ -162,7 +156,7 @@ class Ratings(LedgerTable):
     def append(self, board: Leaderboard, rated: Sequence[RatedRow], platform: str) -> None:
         """Append rated races to a leaderboard's sequence, with the platform that rated them."""
         with self._connection.transaction():
-            self.mark_updated(board)
+            self._mark_updated(board)
             if rated and self.platforms(board)[-1:] != [platform]:
                 row = {"leaderboard": board.key, "sequence": rated[0].sequence, "platform": platform}
                 self._connection.save("rated_on", "leaderboard, sequence", [row])
@@ -208,8 +202,6 @@ _STANDINGS = (
 
 
 class Standings(LedgerTable):
-    """Reads and writes the table `standings`."""
-
     def all(self, board: Leaderboard) -> list[Standing]:
         """Return all standings with names, best first, then by name."""
         order = "ORDER BY rating DESC, players.name COLLATE NOCASE, player"
@@ -277,6 +269,5 @@ class Standings(LedgerTable):
             self._connection.save("standings", "leaderboard, player", rows)
 
     def remove(self, board: Leaderboard) -> None:
-        """Delete all standings of a leaderboard."""
         self._connection.ratings_written += 1
         self._connection.write("DELETE FROM standings WHERE leaderboard = ?", board.key)

@@ -186,7 +186,6 @@ class RaceResult:
 
     @classmethod
     def from_json(cls, text: str) -> RaceResult:
-        """Return the result that `to_json` wrote."""
         facts = json.loads(text)
         facts["ended_at"] = datetime.fromisoformat(facts["ended_at"])
         if "started_at" in facts:

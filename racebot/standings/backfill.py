@@ -26,8 +26,6 @@ EDITED_WITHIN = timedelta(days=8)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The past races to read."""
-
     goals: Collection[str] = ()
     since: datetime | None = None
     until: datetime | None = None

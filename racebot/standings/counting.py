@@ -164,7 +164,6 @@ class RatingRules:
         return [(config, config.rule.judge(current, config.goals)) for config in configs]
 
     def needs_no_record(self, room: Room) -> bool:
-        """Return whether a room may count without a record."""
         return any(config.rule.finished for config in self.configs_for(room))
 
     def lacks_opener(self, room: Room) -> bool:

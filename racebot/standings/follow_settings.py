@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from racebot.errors import SettingsError
@@ -162,10 +162,8 @@ def apply_settings(settler: Settler, goals: Collection[str] | None = None) -> li
             name = proposal.stored.name
             log.info("leaderboard %s: racebot has newer defaults; `racebot improve` shows their effect", name)
         changed += _missing_boards(settler)
-        since = {board.key: START for board in changed}
-        since |= {board.key: START for board in _outdated_seasons(settler, since)}
-        since |= {board.key: START for board in _rated_by_older_models(settler.ledger)}
-        update_ratings(settler.ledger, since, SETTINGS_CHANGED)
+        again = changed + _outdated_boards(settler.ledger, {board.key for board in changed})
+        update_ratings(settler.ledger, {board.key: START for board in again}, SETTINGS_CHANGED)
         boards = settler.ledger.leaderboards.all()
         if goals is not None and (unknown := unknown_sources(settler.rules, boards, goals)):
             raise SettingsError(*unknown)
@@ -216,25 +214,22 @@ def _missing_boards(settler: Settler) -> list[Leaderboard]:
     return made
 
 
-def _rated_by_older_models(ledger: Ledger) -> list[Leaderboard]:
-    """Return leaderboards with ratings that this revision of the models may not repeat to the last bit."""
-    outdated = []
-    for board in ledger.leaderboards.all():
-        if ledger.ratings.count(board) and not all(map(is_current, ledger.ratings.platforms(board))):
-            log.warning("leaderboard %s: rated by older models; rebuilding", board.name)
-            outdated.append(board)
-    return outdated
+def _outdated_boards(ledger: Ledger, rebuilt: Collection[int]) -> list[Leaderboard]:
+    """Return leaderboards whose ratings, or carried-over states, come out differently now.
 
-
-def _outdated_seasons(settler: Settler, rebuilt: Mapping[int, Position]) -> list[Leaderboard]:
-    """Return leaderboards with outdated carried-over states, apart from those being rebuilt."""
-    ledger = settler.ledger
+    Those being rebuilt, by their keys, are left out, and for carried-over states those that depend on them.
+    """
     outdated = []
     for board in ledger.leaderboards.all():
         source = ledger.leaderboards.source(board)
-        if board.carry is None or board.key in rebuilt or (source and source.key in rebuilt):
+        if ledger.ratings.count(board) and not all(map(is_current, ledger.ratings.platforms(board))):
+            reason = "rated by older models"
+        elif board.key in rebuilt or (source is not None and source.key in rebuilt):
             continue
-        if states_to_carry_now(ledger, board) != ledger.leaderboards.carried(board):
-            log.warning("leaderboard %s: carried-over ratings have changed; rebuilding", board.name)
-            outdated.append(board)
+        elif states_to_carry_now(ledger, board) != ledger.leaderboards.carried(board):
+            reason = "carried-over ratings have changed"
+        else:
+            continue
+        log.warning("leaderboard %s: %s; rebuilding", board.name, reason)
+        outdated.append(board)
     return outdated

@@ -171,7 +171,6 @@ class RatedAgain:
             self._load(ledger.standings.before(board, self._sequence))
 
     def left(self) -> int:
-        """Return the number of races to rate."""
         return self._ledger.races.count_between(self._board, self._last)
 
     def leave_out_races_before(self, moment: datetime) -> None:

@@ -38,14 +38,11 @@ class RatedRace:
 
     @property
     def by_team(self) -> bool:
-        """Return whether the leaderboard rates team races by team."""
         return self.leaderboard.teams == TeamPolicy.TEAM
 
 
 @dataclass(frozen=True, slots=True)
 class PastRacesReport:
-    """The effect of a merge of past races."""
-
     new: int = 0
     changed: int = 0
     known: int = 0

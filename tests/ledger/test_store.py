@@ -282,31 +282,6 @@ def test_races_round_trip(ledger: Ledger, slug: str, names: list[str], goal: str
     assert (stored.counted_at, stored.source) == (NOON + timedelta(microseconds=1), "live")
 
 
-def test_a_new_result_keeps_its_races_place_in_the_order(ledger: Ledger) -> None:
-    ledger.races.save(result("r", "ann bo"), counted_at=NOON + timedelta(days=3), source="live")
-    changed = result("r", "bo ann", goal="All Orbs")
-    ledger.races.save(changed, counted_at=NOON, source="import")
-    stored = existing(ledger.races.get("orb/r"))
-    assert stored.result == changed
-    assert stored.fingerprint == changed.fingerprint()
-    assert (stored.counted_at, stored.source) == (NOON + timedelta(days=3), "live")
-
-
-def test_races_of_a_leaderboard_come_in_the_order_in_which_they_count(ledger: Ledger) -> None:
-    joined = ledger.leaderboards.save(replace(BOARD, goals=("Any Orb", "All Orbs")))
-    for slug, hour, facts in (
-        ("late", 5, {}),
-        ("b", 2, {"goal": "All Orbs"}),
-        ("a", 2, {}),
-        ("early", 1, {}),
-        ("strange", 3, {"goal": "No Orbs"}),
-        ("foreign", 3, {"category": "cup"}),
-    ):
-        race = result(slug, "ann bo", after=10 - hour, **facts)
-        ledger.races.save(race, counted_at=NOON + timedelta(hours=hour), source="import")
-    assert [r.result.name for r in ledger.races.of(joined)] == ["orb/early", "orb/a", "orb/b", "orb/late"]
-
-
 def test_races_are_found_by_name_or_slug(ledger: Ledger) -> None:
     keep(ledger, result("r", "ann"), result("s", "ann", name="cup/s"), result("s", "ann"))
     assert ledger.races.find("orb/r").result.name == "orb/r"
@@ -388,19 +363,6 @@ def test_standings_are_sorted_best_first(ledger: Ledger, board: Leaderboard) -> 
     assert [s.name for s in ledger.standings.all(board)] == ["Bo", "Ann", "Cy"]
     assert ledger.standings.get(board, "id-bo") == standing("bo", 0.75)
     assert ledger.standings.get(board, "id-di") is None
-
-
-def test_sequence_can_be_rewritten_from_any_number(ledger: Ledger, board: Leaderboard) -> None:
-    other = ledger.leaderboards.save(replace(BOARD, name="Other"))
-    write(ledger, board, [A, B, C], [standing("ann"), standing("bo")])
-    write(ledger, other, [A], [standing("ann", 0.125)])
-    ledger.ratings.truncate(board, 2)
-    again = [standing("cy", 0.75), standing("ann", 0.625, races=2), standing("bo")._replace(races=0)]
-    write(ledger, board, [replace(C, sequence=2)], again)
-    assert ledger.ratings.rows(board) == [A, replace(C, sequence=2)]
-    assert ledger.standings.all(board) == again[:2]
-    assert ledger.ratings.rows(other) == [A]
-    assert ledger.standings.all(other) == [standing("ann", 0.125)]
 
 
 NO_OFFSET = "2026-03-01T12:00:00"

@@ -10,7 +10,7 @@ from hypothesis import Phase, given, settings, strategies as st
 from standings.seasons import NOW, board_of, contents, fresh, history, settle
 
 from racebot.bot.status import status
-from racebot.errors import DamagedRaceError, NoSuchEntryError, OrderError
+from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.leaderboards import Rebuild
 from racebot.ledger.orders import OrderKind
 from racebot.ledger.rows import RATED_LATER, Carry
@@ -180,16 +180,6 @@ def test_new_races_are_rated_on_the_old_ratings_until_the_rebuild_is_done(settle
     assert rebuild_of(settler)
     carry_out(settler, meanwhile)
     assert settler.ledger.ratings.has(board_of(settler, "S1"), later.name)
-    assert_right(settler)
-
-
-def test_a_withdrawn_race_is_gone_at_once(settler: Settler) -> None:
-    settler.withdraw(RACES[1].name)
-    assert rebuild_of(settler)
-    with pytest.raises(NoSuchEntryError):
-        race_report(settler.ledger, RACES[1].name)
-    carry_out(settler)
-    assert not settler.ledger.ratings.has(board_of(settler, "S1"), RACES[1].name)
     assert_right(settler)
 
 

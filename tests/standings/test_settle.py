@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -132,14 +131,6 @@ def test_a_race_that_the_model_cannot_rate_is_left_out(ledger: Ledger) -> None:
 # Once and only once
 
 
-def test_settling_twice_changes_nothing(settler: Settler) -> None:
-    race = result("r", "ann bo", dnf="cy")
-    settle(settler, race)
-    before = dump(settler.ledger)
-    assert not settler.settle(race, NOW)
-    assert dump(settler.ledger) == before
-
-
 def test_failed_settling_leaves_nothing(settler: Settler, monkeypatch: pytest.MonkeyPatch) -> None:
     settler.ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
     before = dump(settler.ledger)
@@ -238,19 +229,6 @@ def test_merge_reports_its_effect(settler: Settler) -> None:
 def test_results_that_never_count_are_skipped(settler: Settler, facts: dict[str, Any]) -> None:
     assert settler.add_past_races([result("a", "ann bo", **facts)], "import") == PastRacesReport(skipped=1)
     assert settler.ledger.races.get("orb/a") is None
-
-
-def test_a_merge_that_fails_leaves_nothing(settler: Settler) -> None:
-    settle(settler, result("a", "ann bo"))
-    before = dump(settler.ledger)
-
-    def results() -> Iterator[RaceResult]:
-        yield result("b", "ann bo", after=1)
-        raise RuntimeError("halt")
-
-    with pytest.raises(RuntimeError, match="halt"):
-        settler.add_past_races(results(), "import")
-    assert dump(settler.ledger) == before
 
 
 # Rating rules
@@ -528,16 +506,6 @@ def test_goal_that_was_not_renamed_changes_nothing(
     before = dump(settler.ledger)
     follow_renames(settler, listed, goals)
     assert dump(settler.ledger) == before
-
-
-def test_races_settled_under_the_new_name_first_are_joined(settler: Settler) -> None:
-    settler.add_past_races(SEASON, "import")
-    late = renamed(result("c", "cy ann", after=2))
-    settle(settler, late)
-    follow_renames(settler, [*map(renamed, SEASON), late], ["New Orb"])
-    (board,) = settler.ledger.leaderboards.all()
-    assert (board.name, settler.ledger.ratings.count(board)) == ("New Orb", 3)
-    assert_sound(settler)
 
 
 def test_races_settled_under_either_name_join_a_leaderboard_of_the_settings(ledger: Ledger) -> None:
