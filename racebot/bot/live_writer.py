@@ -26,11 +26,11 @@ from racebot.live_file import (
     read_live,
     write_live,
 )
-from racebot.queries.leaderboard import new_places, places_now
+from racebot.queries.leaderboard import new_places
 from racebot.queries.odds import finishing_habits, forecasts
 from racebot.queries.race import ResultEdit, named_edits, race_on_board
 from racebot.queries.scores import coming_scores
-from racebot.queries.standings import listing_of
+from racebot.queries.standings import listed_now, listing_of, place_of
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import Entrant, EntrantStatus, shown_names
 from racebot.racetime.payload import Race
@@ -202,7 +202,7 @@ class LiveWriter:
             is_final = result is not None and result.final and settler.rules.counts(result)
             found = settler.preview(result, board.name) if result is not None and is_final else []
             if not found:
-                now = places_now(ledger, board, listing)
+                now = place_of(listed_now(ledger, board, listing))
                 shown = _entrants(
                     ledger, board, entrants, {}, {player: (now[player], None) for player in now}
                 )

@@ -220,11 +220,6 @@ def top_players(
     return [(places[row.rating], row._replace(name=names[row.player])) for row in rows[:limit]]
 
 
-def places_now(ledger: Ledger, board: Leaderboard, listing: Listing) -> dict[str, int]:
-    """Return the place of each listed player."""
-    return place_of(listed_now(ledger, board, listing))
-
-
 def new_places(
     ledger: Ledger,
     board: Leaderboard,

@@ -11,12 +11,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_of
+from racebot.ledger.rows import Leaderboard, NamedPlayer
 from racebot.ledger.store import Ledger
 from racebot.queries import Beside, FinishTime, Listed, Place, ShownId
 from racebot.queries.history import PlayedRace, played_races
 from racebot.queries.leaderboard import PlacedPlayer, place_among
-from racebot.queries.races import entrants_of, finish_time
 from racebot.queries.standings import Listing
 from racebot.ratings import registry
 from racebot.standings.rater import current_states
@@ -108,16 +107,17 @@ class Rival:
 
 @dataclass(frozen=True, eq=False)
 class PlayerRecord:
-    """A player's standing and races on a leaderboard, oldest first. Opponents are read when asked for.
-
-    `latest` is the end of the leaderboard's last race.
-    """
+    """A player's standing and races on a leaderboard, oldest first. Opponents are read when asked for."""
 
     ledger: Ledger
     board: Leaderboard
     standing: PlayerStanding
     history: Sequence[PlayedRace]
-    latest: datetime | None
+
+    @property
+    def latest(self) -> datetime | None:
+        """The end of the leaderboard's last race."""
+        return self.ledger.standings.latest_race(self.board)
 
     @cached_property
     def opponents(self) -> Sequence[OpponentRecord]:
@@ -161,12 +161,6 @@ def player_standing(
     return PlayerStanding.of(standing, standing.name, place, provisional_races, **more)
 
 
-def player_record(ledger: Ledger, board: Leaderboard, standing: PlayerStanding) -> PlayerRecord:
-    """Return a player's races on the leaderboard of a standing with it."""
-    latest = ledger.standings.latest_race(board)
-    return PlayerRecord(ledger, board, standing, played_races(ledger, board.key, standing.id)[::-1], latest)
-
-
 def player_report(
     ledger: Ledger,
     name: str,
@@ -208,29 +202,23 @@ def compared(ledger: Ledger, board: Leaderboard, player: str, other: str) -> Com
     return Comparison(chance, *together)
 
 
-def meetings(
-    ledger: Ledger, board: Leaderboard, player: str, other: str, limit: int = -1, offset: int = 0
-) -> list[Meeting]:
-    """Return the races of two players against each other, newest first; all of them if `limit` is -1."""
-    sql = (
-        "SELECT race, ended_at, mine.place, other.place, result,"  # noqa: S608 - constants
-        " mine.points_after - mine.points_before, other.points_after - other.points_before"
-        f" FROM (SELECT mine.* {_TOGETHER} AND other.player = ?3"
-        "  ORDER BY sequence DESC LIMIT ?4 OFFSET ?5) AS mine"
-        " CROSS JOIN changes AS other ON other.leaderboard = ?1 AND other.sequence = mine.sequence"
-        "  AND other.player = ?3"
-        " CROSS JOIN rated ON rated.leaderboard = ?1 AND rated.sequence = mine.sequence"
-        " CROSS JOIN races ON races.name = rated.race ORDER BY mine.sequence DESC"
-    )
-    rows = ledger.connection.rows(sql, board.id, player, other, limit, offset)
-    found = []
-    for race, ended_at, place, other_place, result, *changes in rows:
-        entrants = {each.get("user_id"): each for each in entrants_of(race, result)}
-        if not {player, other} <= entrants.keys():
-            raise damaged_race(race, f"lacks {player} or {other}")
-        times = finish_time(entrants[player], place), finish_time(entrants[other], other_place)
-        found.append(Meeting(race, moment_of(ended_at), place, other_place, *times, *changes))
-    return found
+def meetings(history: Sequence[PlayedRace], other: Sequence[PlayedRace]) -> list[Meeting]:
+    """Return the races in the histories of two players on a leaderboard, newest first."""
+    theirs = {race.sequence: race for race in other}
+    both = ((race, theirs[race.sequence]) for race in reversed(history) if race.sequence in theirs)
+    return [
+        Meeting(
+            race=one.race,
+            ended_at=one.ended_at,
+            place=one.place,
+            other_place=other.place,
+            finish_time=one.finish_time,
+            other_finish_time=other.finish_time,
+            change=one.change,
+            other_change=other.change,
+        )
+        for one, other in both
+    ]
 
 
 def opponents_of(

@@ -14,9 +14,8 @@ from racebot.ledger.orders import OrderKind
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.queries import Place
-from racebot.queries.leaderboard import places_now
 from racebot.queries.scores import league, scored
-from racebot.queries.standings import Listing
+from racebot.queries.standings import Listing, listed_now, place_of
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import Profile, result_label, shown_names
 from racebot.ratings import registry
@@ -151,7 +150,7 @@ def _places(ledger: Ledger, board: Leaderboard, listing: Listing) -> tuple[dict[
     if listing.ordering is not None:
         rows = league(ledger, board, listing.ordering).standings
         return {row.id: row.place for row in rows}, {row.id: row.total.score for row in rows}
-    return places_now(ledger, board, listing), {}
+    return place_of(listed_now(ledger, board, listing)), {}
 
 
 def _accounts(ledger: Ledger, entrants: Iterable[str]) -> dict[str, set[str]]:

@@ -138,7 +138,8 @@ def head_to_head(request: PageRequest, board: Board) -> types.HeadToHead | None:
         return None
     found = compared(view.ledger, board.stored, a, b)
     both = _on_board(view, board, one), _on_board(view, board, other)
-    shared = [_addressed(view, each, each.race) for each in meetings(view.ledger, board.stored, a, b)]
+    met = meetings(view.history(board, a), view.history(board, b))
+    shared = [_addressed(view, each, each.race) for each in met]
     return types.HeadToHead(found, shared, board.address.stem, *both)
 
 

@@ -215,7 +215,7 @@ def compare(request: PageRequest, player: str, other: str, on: str = "") -> Cont
     found = request.view.pair(player, other, request.query.get("on", on)) if request.served else None
     if found is None:
         return None
-    (one, two), number = found.people, page_number(request.query) or 1
+    number = page_number(request.query) or 1
     count = -(-found.comparison.met // MEETINGS)
     if not 1 <= number <= max(count, 1):
         return None
@@ -230,9 +230,7 @@ def compare(request: PageRequest, player: str, other: str, on: str = "") -> Cont
         comparison=found.comparison,
         graph=charts.ratings(histories, f"Ratings of {names[0]} and {names[1]}"),
         graph_data=charts.graph_data(request.path, list(zip(names, histories, strict=True))),
-        meetings=meetings(
-            request.view.ledger, found.board.stored, one.id, two.id, MEETINGS, (number - 1) * MEETINGS
-        ),
+        meetings=meetings(*histories)[(number - 1) * MEETINGS : number * MEETINGS],
         pages=pager(number, count, lambda page: own if page == 1 else f"{own}&page={page}"),
     )
 

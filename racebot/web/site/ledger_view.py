@@ -16,14 +16,13 @@ from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile, Leaderboard, NamedPlayer, Standing
 from racebot.ledger.store import Ledger
 from racebot.live_file import LiveRoom
-from racebot.queries.history import PlayedRace
+from racebot.queries.history import PlayedRace, played_races
 from racebot.queries.leaderboard import BoardTotals, LeaderboardReport, board_totals, leaderboard_report
 from racebot.queries.player import (
     Comparison,
     PlayerRecord,
     PlayerStanding,
     compared,
-    player_record,
     player_standing,
     rated_players,
 )
@@ -397,7 +396,10 @@ class LedgerView:
     def player(self, board: Board, player: str) -> PlayerRecord | None:
         """Return a player's standing and races on a leaderboard, None as `standing` does."""
         standing = self.standing(board, player)
-        return None if standing is None else player_record(self.ledger, board.stored, standing)
+        if standing is None:
+            return None
+        history = played_races(self.ledger, board.key, standing.id)[::-1]
+        return PlayerRecord(self.ledger, board.stored, standing, history)
 
     def history(self, board: Board, player: str) -> Sequence[PlayedRace]:
         found = self.player(board, player)
