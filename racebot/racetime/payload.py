@@ -12,7 +12,15 @@ from datetime import datetime
 from typing import Any
 
 from racebot.errors import PayloadError
-from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, Profile, RaceResult
+from racebot.races.result import (
+    MOST_ENTRANTS,
+    NO_NAME,
+    ROOM_FACTS,
+    Entrant,
+    EntrantStatus,
+    Profile,
+    RaceResult,
+)
 from racebot.racetime import documents
 from racebot.racetime.documents import RACE_NAME, warn_once
 
@@ -122,51 +130,33 @@ def parse_race(document: object) -> Race:
     if hidden and status != "finished":
         listed = []
     entrants = tuple(entrant for entrant in map(_entrant, listed) if entrant is not None)
-    is_own = "opened_by" in race.model_fields_set
-    room: dict[str, Any] = {
-        "info": race.info,
-        "opened_by": (race.opened_by.name if race.opened_by else "") if is_own else None,
-        "opened_by_bot": race.opened_by_bot,
-        "started_at": race.started_at,
+    facts: dict[str, Any] = {
+        "name": race.name,
+        "category": category,
+        "goal": race.goal.name,
+        "custom_goal": race.goal.custom,
+        "entrants": entrants,
+        "hidden": hidden,
+        **{name: getattr(race, name) for name in ("recordable", "recorded", "ended_at", *ROOM_FACTS)},
     }
-    result = None
-    if status == "finished":
-        if not race.goal.name:
-            raise PayloadError(f"{where}: goal.name is missing")
-        if race.ended_at is None:
-            raise PayloadError(f"{where}: ended_at is not a time with its offset from UTC")
-        result = RaceResult(
-            name=race.name,
-            category=category,
-            goal=race.goal.name,
-            ended_at=race.ended_at,
-            entrants=entrants,
-            recorded=race.recorded,
-            recordable=race.recordable,
-            custom_goal=race.goal.custom,
-            hidden=hidden,
-            **room,
-        )
+    facts["opened_by"] = None  # only a race's own data has it
+    if "opened_by" in race.model_fields_set:
+        facts["opened_by"] = race.opened_by.name if race.opened_by else ""
+    if status == "finished" and not race.goal.name:
+        raise PayloadError(f"{where}: goal.name is missing")
+    if status == "finished" and race.ended_at is None:
+        raise PayloadError(f"{where}: ended_at is not a time with its offset from UTC")
     return Race(
-        name=race.name,
-        category=category,
         status=status,
-        goal=race.goal.name,
         version=race.version,
-        recordable=race.recordable,
-        recorded=race.recorded,
-        result=result,
+        result=RaceResult(**facts) if status == "finished" else None,
         info_bot=race.info_bot or "",
         bot_meta=race.bot_meta or {},
-        entrants=entrants,
         ready=sum(entrant.status.value == "ready" for entrant in listed),
-        hidden=hidden,
-        custom_goal=race.goal.custom,
         unlisted=race.unlisted,
         opened_at=race.opened_at,
-        ended_at=race.ended_at,
         cancelled_at=race.cancelled_at,
-        **room,
+        **facts,
     )
 
 
