@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import re
 import reprlib
+import tomllib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
+from importlib import resources
 
-from racebot.files.known import KNOWN
 from racebot.races.result import EntrantStatus
 from racebot.text.parse import YEARS, parse_duration
 
+KNOWN = tomllib.loads(resources.files(__package__).joinpath("known.toml").read_text(encoding="utf-8"))
+"""What is recognized in files of races."""
 _CLOCK = re.compile(
     r"(?:(\d{1,4}) days?,? )?(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,20})?)", re.ASCII
 )

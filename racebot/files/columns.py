@@ -6,7 +6,7 @@ import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 
-from racebot.files.known import KNOWN
+from racebot.files.cells import KNOWN
 
 Names = dict[str, tuple[str, ...]]
 """Names of each of our columns in plain words, the best first."""

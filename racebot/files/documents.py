@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import Any
 
 from racebot.errors import PayloadError
-from racebot.files.known import KNOWN
+from racebot.files.cells import KNOWN
 from racebot.files.rows import MOST_LINES
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import parse_race

@@ -174,12 +174,10 @@ class RaceBlock(NamedTuple):
     """Races as arrays, one race after the other, as compiled code reads them; see `KernelRace`.
 
     Attributes:
-        players: shape [entries]; the entrants' rows in the table of states.
-        group, unfinished: shape [entries].
-        bounds: shape [races + 1]; the first entry of each race, followed by the number of entries.
+        players, group, unfinished: shape [entries]; `players` are rows in the table of states.
         worst_first: shape [finishers].
-        finishers: shape [races + 1]; the first finisher of each race, followed by their number.
-        last_group, clamped, day, by_team: shape [races]; `by_team` is True for races that are rated by team.
+        bounds, finishers: shape [races + 1]; where the entries and the finishers of each race begin.
+        last_group, clamped, day, by_team: shape [races].
     """
 
     players: IntArray
@@ -221,8 +219,8 @@ class RaceBlock(NamedTuple):
 def _driver(update: Callable[..., bool], steps: int, version: str) -> Callable[..., None]:
     """Compile a function that rates races, from `at` on, with every candidate.
 
-    It stops a candidate at a race that plain Python must rate, and at the end, and updates `at`. Numba's
-    cache only notices changes of this file. `version` makes it notice changes of the kernels, too.
+    It stops a candidate at a race that plain Python must rate. Numba's cache only notices changes of this
+    file, and `version` those of the kernels.
     """
 
     @njit(cache=True, nogil=True)
@@ -262,7 +260,6 @@ def _driver(update: Callable[..., bool], steps: int, version: str) -> Callable[.
 
 @cache
 def _drive(model: type[KernelModel]) -> Callable[..., None]:
-    """Return the compiled function that replays a block of races with this model."""
     return _driver(model.kernel, len(model.step_names), _version())
 
 

@@ -2,10 +2,9 @@
 
 A kernel is a function `update(before, race, settings, steps)` of one race and one parameter set:
 
-- `before` holds the states before the race, as columns; see `RatingModel.columns` for their names.
-- `race` is the outcome, a `KernelRace`.
+- `before` holds the states before the race, as columns.
 - `settings` holds the parameters by name, as floats.
-- `steps` is filled with the states after each of the model's `step_names`; the last are those after the race.
+- `steps` is filled with the states after each of the model's `step_names`.
 
 It returns False if compiled code cannot rate the race, which is then rated in plain Python.
 
@@ -106,8 +105,6 @@ def best_first(group: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelModel(RatingModel, ABC):
-    """Base class for models that rate a race with a kernel."""
-
     key: ClassVar[str]
     kernel: ClassVar[Callable[..., bool]]
     kernel_settings: ClassVar[type[Any]]

@@ -1,10 +1,8 @@
 """The interfaces of rating models.
 
-A model is an immutable value object with named parameters. A player's state is a row of k floats. `rate`
-takes the states of a race's entrants and the outcome, and returns the new states.
-
-States have shape [..., n, k] for n entrants. In a sweep, which rates the same race with many parameter sets
-at once, numeric parameters have shape [candidates] and broadcast against the leading axis.
+A model is an immutable value object with named parameters. States have shape [..., n, k], a row of k floats
+for each of n entrants. In a sweep, which rates the same race with many parameter sets at once, numeric
+parameters have shape [candidates] and broadcast against the leading axis.
 """
 
 from __future__ import annotations

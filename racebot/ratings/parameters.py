@@ -1,8 +1,4 @@
-"""Declare a model's parameters as dataclass fields, and convert them from text and to JSON.
-
-In a sweep, which rates the same race with many parameter sets, a numeric parameter is an array of shape
-[candidates]. The functions at the end broadcast it.
-"""
+"""Declare a model's parameters as dataclass fields, read and write them, and broadcast those of a sweep."""
 
 from __future__ import annotations
 
@@ -40,9 +36,7 @@ def parameter(
 
     Args:
         default: a float, a bool, one of `choices`, or a tuple of floats.
-        help: one line that helps an operator choose the value.
         search: the range that tuning searches; None to exclude the parameter from tuning.
-        choices: the allowed words, for a parameter that is a word.
         optional: True if None (written `none`) is allowed, which switches the feature off.
     """
     return field(

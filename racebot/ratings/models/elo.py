@@ -24,28 +24,18 @@ Gain = Callable[[FloatArray], FloatArray]
 
 
 def exponential_gain(lead: FloatArray) -> FloatArray:
-    """Return the gain of a win for exponential performances: 1 / (1 + e^lead).
-
-    The gradient of the log-likelihood is the loser's win probability, the actual score minus the expected
-    score (section 3.1.1).
-    """
+    """Return the gain of a win for exponential performances: the loser's win probability (section 3.1.1)."""
     return scipy.special.expit(-lead)
 
 
 def gaussian_gain(lead: FloatArray) -> FloatArray:
-    """Return the gain of a win for Gaussian performances: φ(z)/Φ(z)/√2 with z = lead/√2.
-
-    This is the gradient of the log-likelihood (section 3.1.2). For an upset it grows like -lead/2.
-    """
+    """Return the gain of a win for Gaussian performances: φ(z)/Φ(z)/√2, z = lead/√2 (section 3.1.2)."""
     z = lead / np.sqrt(2)
     return np.exp(-(z**2) / 2 - scipy.special.log_ndtr(z)) / np.sqrt(4 * np.pi)
 
 
 def bounded_gaussian_gain(lead: FloatArray) -> FloatArray:
-    """Return the gain of a win under the original, bounded rule: the loser's win probability Φ(-lead/√2).
-
-    This is the actual score minus the expected score, for performances of unit variance (section 3.1.2).
-    """
+    """Return the gain of a win under the original, bounded rule: the loser's win probability Φ(-lead/√2)."""
     return scipy.special.ndtr(-lead / np.sqrt(2))
 
 

@@ -26,8 +26,8 @@ LN10 = float(np.log(10))
 def expected_scores(ratings: FloatArray, groups: Groups, unit: Number, *, ties: bool) -> FloatArray:
     """Return the expected share of the score, from the win probabilities of all pairs: shape [..., n].
 
-    Members of a group were not compared, so that each expects and scores a half, unless `ties` says that they
-    drew. `unit` is the rating lead at which the odds are e to 1.
+    Unless `ties` says that they drew, members of a group expect and score a half. At a lead of `unit`, the
+    odds are e to 1.
     """
     n = ratings.shape[-1]
     lead = ratings[..., :, np.newaxis] - ratings[..., np.newaxis, :]
@@ -127,8 +127,7 @@ def damping(q: FloatArray, variance: FloatArray) -> FloatArray:
 class GlickoFfa:
     """Glicko over all pairs, with results and expectations normalized to one (section III B).
 
-    The source multiplies the change by g(σ_j) without saying which opponent j is. This uses the mean over all
-    opponents the player was compared with, which agrees with the source for two players.
+    The source's factor g(σ_j) does not say which opponent j is. This is the mean over those compared.
     """
 
     key: ClassVar[str] = "glicko-ffa"
@@ -178,11 +177,7 @@ class GlickoFfa:
 
 @dataclass(frozen=True, kw_only=True)
 class PreviousRank:
-    """Predict that every player repeats the rank of their last race (section III D).
-
-    This naive baseline ignores the opponents and their number. The state is the last observed rank, or 0 for
-    a player without one.
-    """
+    """Predict that every player repeats the rank of their last race, 0 for none (section III D)."""
 
     key: ClassVar[str] = "previous-rank"
     columns: ClassVar[tuple[str, ...]] = ("rank",)

@@ -60,7 +60,6 @@ def raised_to_forfeit(rating: float, forfeit: float, spare_finishers: float) -> 
     """Raise the rating of a late finisher to the one after a forfeit, unless `spare_finishers` is 0.
 
     Players who did not finish are compared with nobody, so a place far behind could cost more than giving up.
-    docs/model.md says why this floor is the default, and what it changes.
     """
     return max(rating, forfeit) if spare_finishers > 0.0 else rating
 
@@ -89,9 +88,7 @@ def after_hurdle(mean: float, variance: float, unfinished: bool, hurdle: Hurdle)
 def after_order(before: Columns, race: KernelRace, after: Columns) -> bool:
     """Update skill estimates of units by the order of their performances, s + N(0, 1/n) for n members.
 
-    The columns of `before` and `after` are means and variances. A skill moves by the share v/(v + 1/n) of its
-    performance's update. The best finisher never falls, the worst never rises, no variance grows, and units
-    that did not finish are unchanged.
+    A skill moves by the share v/(v + 1/n) of its performance's update. Units that did not finish stay.
 
     Returns:
         False if the moments are not finite; then compiled code leaves the race to plain Python.
@@ -121,8 +118,7 @@ def after_order(before: Columns, race: KernelRace, after: Columns) -> bool:
 def after_race(skills: Skills, race: KernelRace, hurdle: Hurdle, steps: list[Columns]) -> bool:
     """Update the entrants' skill estimates by both updates, those of a team by the mean of its members.
 
-    `steps` is filled with means and variances: after the hurdle, after the order, and after a forfeit. It
-    saves compiled code the time to allocate lists for them. The result is that of `after_order`.
+    Fill `steps` with means and variances: after the hurdle, after the order, and after a forfeit.
     """
     if len(race.sizes) == len(skills[0]):
         return after_race_of_units(skills, race, hurdle, steps)
@@ -146,10 +142,7 @@ def after_race_of_units(skills: Skills, race: KernelRace, hurdle: Hurdle, steps:
 
 
 def of_teams(values: list[float], race: KernelRace, power: int) -> list[float]:
-    """Return the sum of the members' values of each unit of n, over n to a power: their mean, for 1.
-
-    The mean of their skills has the sum of their variances over n².
-    """
+    """Return the sum of the members' values of each unit of n, over n to a power: 1 for a mean."""
     totals = [0.0 for _ in race.sizes]
     for i in range(len(values)):
         totals[race.unit[i]] += values[i]
@@ -160,8 +153,7 @@ def fill_members(skills: Skills, before: Skills, after: Columns, race: KernelRac
     """Fill in the members' skills after a race, given their own before it, and the teams' before and after.
 
     A skill with variance v moves by cov/V = v/(n·V) times the change of the team's mean, whose variance is V,
-    and its variance by the square of that times the change of V. This is exact, since the race depends on the
-    members by the team's mean alone. A team of one gets its own result to the last bit.
+    and its variance by the square of that times the change of V.
     """
     for i in range(len(skills[0])):
         k, mean, variance = race.unit[i], skills[0][i], skills[1][i]
@@ -183,9 +175,7 @@ def days_away(last: float, day: float) -> float:
 class HurdleModel(KernelModel, PredictsFinish):
     """Base class of the hurdle models.
 
-    A forfeit has the same effect whatever the others do. Each kernel computes what it would have given, the
-    floor of a late finish (`raised_to_forfeit`). The finish forecast has its own parameters:
-    those of the hurdle control how informative a finish is, not how likely.
+    The forecast of a finish has its own parameters: the hurdle says how informative one is, not how likely.
     """
 
     rates_teams: ClassVar[bool] = True
@@ -195,19 +185,14 @@ class HurdleModel(KernelModel, PredictsFinish):
     points_scale: Number
 
     def steps(self, states: FloatArray, outcome: Outcome) -> tuple[tuple[str, FloatArray], ...]:
-        """Return the states after the hurdle (`finish`), the order (`place`), and the floors and the clamp
-        (`limit`), shaped like `states`. The last equal those of `rate`.
-        """
+        """Return the states after the hurdle, after the order, and after floors and clamp, by name."""
         if not outcome.rateable:
             return tuple((name, states.copy()) for name in self.step_names)
         steps = self.race_steps(states, outcome, self.settings)
         return tuple((name, to_rows(columns)) for name, columns in zip(self.step_names, steps, strict=True))
 
     def after_forfeit(self, states: FloatArray, day: float = 0.0) -> FloatArray:
-        """Return each entrant's state if they had given up, from the states before the race: shape [n, k].
-
-        `day` is the end of the race, in days since 1970-01-01 UTC.
-        """
+        """Return each entrant's state if they had given up, from the states before the race: shape [n, k]."""
         # All of them give up, and one more player finishes.
         outcome = Outcome.of([1], unfinished=len(states), day=day)
         return self.rate(np.vstack([self.initial(), states]), outcome)[1:]

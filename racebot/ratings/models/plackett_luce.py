@@ -33,10 +33,7 @@ PRECISION = 1e-11
 
 
 class PlackettLuceParameters(NamedTuple):
-    """The parameters of `update`; see `SingleParameterModel.dummy_and_floor` and `bends`.
-
-    `unfinished` is `EXACT`, `INDEPENDENT` or `TIE`, and `backwards` 1 for the reversed orientation.
-    """
+    """The parameters of `update`: `unfinished` is `EXACT`, `INDEPENDENT` or `TIE`, `backwards` 0 or 1."""
 
     dummy: float
     floor: float
@@ -70,13 +67,10 @@ def update(before: Columns, race: KernelRace, settings: PlackettLuceParameters, 
 def order_gradient(
     ratings: list[float], groups: Sequence[int], order: Sequence[int], unfinished: float, backwards: bool
 ) -> tuple[list[float], bool]:
-    """Return the gradient of the log-likelihood of an order.
+    """Return the gradient of the log-likelihood of an order, and False if compiled code cannot compute it.
 
-    `order` holds the entrants to compare, in the order of their elimination: worst first, or best first if
-    `backwards`. Members of a group are neighbors. `unfinished` is `EXACT`, `INDEPENDENT` or `TIE`.
-
-    Returns:
-        The gradient, 0 for entrants who are not compared, and False if compiled code cannot compute it.
+    `order` holds the entrants to compare in the order of their elimination: worst first, or best first if
+    `backwards`. Members of a group are neighbors.
     """
     sign = 1.0 if backwards else -1.0
     count = len(order)
@@ -157,16 +151,13 @@ def time_axis(m: int, spread: float) -> FloatArray:
 def tied_losses(rates: list[float], mass: float) -> tuple[list[float], bool]:
     """Return the mean loss of each member over all orders of a group that is eliminated before the rest.
 
-    Each set of s of the m members remains with probability 1 / C(m, s) = (m+1) ∫ p^s (1-p)^(m-s) dp over (0,
-    1). The sum over all sets that contain member k becomes
+    Losses are negative for members who gain. Each set of s of the m members remains with probability
+    1 / C(m, s) = (m+1) ∫ p^s (1-p)^(m-s) dp over (0, 1). The sum over all sets that contain member k becomes
 
         loss = 1 - (m+1) ∫∫ λ e^(-t(M+λ)) p ∏ (1 - p + p e^(-tλ')) dp dt,
 
     with M the mass of the rest, and the product over the other members. It is a polynomial in p, so
     Gauss-Legendre quadrature is exact.
-
-    Returns:
-        m losses, negative for members who gain from the tie, and True. Not compiled.
     """
     m = len(rates)
     speeds = np.array(rates)

@@ -69,13 +69,10 @@ def hurdle_gradient(rating: float, unfinished: bool, level: float, width: float)
 
 
 def finishers_gradient(ratings: list[float], race: KernelRace) -> tuple[list[float], bool]:
-    """Return the gradient of the log-likelihood of the finishers' order, 0 for unfinished players.
+    """Return the gradient of the log-likelihood of the finishers' order, 0 for others; see `order_gradient`.
 
     Finishers are eliminated one by one, each with probability e^(-r) / M, where M is the sum over the
-    remaining finishers. The order within a shared place is marginalised, as in `PlackettLuce` with `exact`.
-
-    Returns:
-        The gradient, and False if compiled code cannot compute it.
+    remaining finishers. The order within a shared place is marginalised.
     """
     order = race.worst_first
     count = len(order)

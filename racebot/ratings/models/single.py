@@ -3,9 +3,7 @@
 Source: B. Kerby, "Multiplayer generalizations of Elo rating system", section 5,
 https://github.com/blkerby/MultiEloRating. Section numbers below refer to it.
 
-A single-parameter model keeps one rating per player. The base class declares the initial rating, the dummy
-player that anchors the scale, the learning rate, the floor and the points. A subclass of `GradientModel` only
-defines `direction`, usually the gradient of the log-likelihood.
+A subclass of `GradientModel` only defines `direction`, usually the gradient of the log-likelihood.
 """
 
 from __future__ import annotations
@@ -27,10 +25,7 @@ from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, 
 
 
 class Groups(NamedTuple):
-    """The observed order of n entrants. The dummy player, if there is one, is the last entrant.
-
-    `label` has shape [n]; better groups have lower labels, which may have gaps.
-    """
+    """The observed order of n entrants, the dummy last: lower labels are better, and may have gaps."""
 
     label: IntArray
 
@@ -120,10 +115,7 @@ class GradientModel(SingleParameterModel):
 
     @abstractmethod
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-        """Return each entrant's rating change at a learning rate of one: shape [..., n], like `ratings`.
-
-        There are at least two groups. The dummy player, if there is one, is the last entrant.
-        """
+        """Return each entrant's rating change at a learning rate of one: shape [..., n], like `ratings`."""
 
     def rate(self, states: FloatArray, outcome: Outcome) -> FloatArray:
         if not outcome.rateable:

@@ -9,16 +9,11 @@ refer to this paper.
 The parameter `unfinished` selects how to compare a group whose order was not observed:
 
 `censored`, the default, compares every member of a group with every member of the next group, and never
-compares members of the same group. An unfinished player, for example, loses to the worst finisher and to
-nobody else. Together these comparisons state exactly the observed partial order. All members of a group are
-treated alike, so the listing order does not matter, and equal skills get equal changes.
+compares members of the same group. Together these comparisons state exactly the observed partial order.
 
 `tie` lists all entrants, best group first and as listed within a group, and compares neighbors; members of
 the same group draw. The `trueskill` package and racetime.gg do this. Unfinished players then pull each other
 together, and their results depend on the listing order.
-
-A race in which all entrants tie is not rated, since it has no order to learn from. (The package lowers every
-σ.)
 """
 
 from __future__ import annotations
@@ -54,14 +49,9 @@ _TOLERANCE = 1e-10
 
 
 class TrueSkillParameters(NamedTuple):
-    """The parameters of `update`.
+    """The parameters of `update`: β², τ², the draw margin of a single player, and 1 for the mode `tie`.
 
-    Attributes:
-        noise: β².
-        drift: τ².
-        margin: draw margin of a single player. It grows with the square root of the number of players
-            compared (section 4.1).
-        tie: 1 if the members of a group drew, 0 if they are not compared.
+    The margin grows with the square root of the number of players compared (section 4.1).
     """
 
     noise: float

@@ -58,10 +58,7 @@ def along_chain(
     rounds: int,
     tolerance: float,
 ) -> Evidence:
-    """Return the evidence for units in a row, each compared with the next.
-
-    The schedule is that of the source (figure 1): forward from the first comparison to the last but one, then
-    backward from the last to the second, until convergence.
+    """Return the evidence for units in a row, each compared with the next, as in the source's figure 1.
 
     `drawn` is True for each comparison that is a draw rather than a win of the earlier unit.
     """
@@ -144,11 +141,9 @@ def through_layers(
 ) -> Evidence:
     """Return the evidence from wins that form a tree, updating all comparisons of a layer at once.
 
-    Passes go through the layers forward and backward until convergence. Within a layer, each comparison uses
-    the messages from before the pass, so the result does not depend on the listing order, converged or not.
-
-    `starts` holds the first comparison of each layer, followed by n − 1. Each unit is in at most two
-    neighboring layers.
+    Passes go through the layers forward and backward. Within a layer, each comparison uses the messages from
+    before the pass, so the result does not depend on the listing order, converged or not. `starts` holds the
+    first comparison of each layer, followed by n − 1. Each unit is in at most two neighboring layers.
     """
     last = len(starts) - 2
     turns = [(starts[k], starts[k + 1]) for k in range(last + 1)]

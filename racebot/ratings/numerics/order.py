@@ -80,8 +80,7 @@ def at_any_surprise(
 ) -> tuple[list[float], list[float]]:
     """Return the moments of `on_windows`, but order the members of a group by mean if it cannot.
 
-    It cannot if a crowd shares a place hundreds of standard deviations from where it was expected. Then the
-    order within it hardly matters. Equal members still move equally.
+    It cannot if a crowd shares a place hundreds of standard deviations from where it was expected.
     """
     found = on_windows(means, scales, places)
     if math.isfinite(sum(found[0]) + sum(found[1])) or not math.isfinite(sum(means)):
@@ -294,11 +293,7 @@ def few_moments(
 
 
 def crowd_level(windows: Windows, a: int, b: int, level: FloatArray, start: int, side: int) -> FloatArray:
-    """Return the density of the last performance of a large group, as `in_any_order` does for a small one.
-
-    It is the sum over the members of the density of each times the probability that the others are between
-    the edges, summed over the other edge.
-    """
+    """Return the density of the last performance of a large group, as `in_any_order` does for a small one."""
     at = b - 1 if side > 0 else a
     edge = np.arange(windows.low[at], windows.high[at])
     other, weight = far_edge(windows, a, b, level, start, side)
@@ -326,10 +321,7 @@ def crowd_moments(
     first: list[float],
     second: list[float],
 ) -> None:
-    """Do the same as `few_moments` for a large group, given the densities of the groups below and above.
-
-    Between two edges, a member is a truncated Gaussian.
-    """
+    """Do the same as `few_moments` for a large group, given the densities of the groups below and above."""
     lower, weight = far_edge(windows, a, b, below, windows.low[a - 1] if a > 0 else 0, 1)
     upper, other = far_edge(windows, a, b, level, start, -1)
     product = weight * other[:, np.newaxis] * lag_weights(upper[:, np.newaxis] - lower)
@@ -362,7 +354,7 @@ def far_edge(
 def tail(
     windows: Windows, a: int, b: int, i: int, point: IntArray, side: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the distribution function of one performance of a group, up to a constant, and its density.
+    """Return distribution function, up to a constant, and density of one performance of a group.
 
     Both are relative to the density in the group's middle, and computed in the smaller tail.
     """

@@ -128,13 +128,11 @@ def sorted_ties(means: list[float], scales: list[float], places: list[int]) -> l
 def around(m: list[float], s: list[float]) -> tuple[list[float], list[float], list[float], float]:
     """Find where the posterior of an order is, roughly.
 
-    The positions x maximise Σ -(x_i - m_i)²/(2 s_i²) + Σ log(x_(i+1) - x_i), by Newton's method. The
-    logarithms stand for the volume that the neighbors leave. The force between two neighbors is the inverse
-    of their distance.
+    The positions x maximise Σ -(x_i - m_i)²/(2 s_i²) + Σ log(x_(i+1) - x_i), by Newton's method.
 
     Returns:
         Positions of the n performances, half the widths of their windows, the force between each and the
-        next, and the least standard deviation.
+        next (the inverse of their distance), and the least standard deviation.
     """
     n = len(m)
     mean, spread = sum(m) / n, 0.0
