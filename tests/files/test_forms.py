@@ -87,6 +87,11 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "words of other sports": (
         "race,player,place\na,Ann,1\na,Bo,OCS\na,Cy,DNC\na,Di,OTL\na,Ed,DNF1\n", {}, {"a": "Ann | Bo Di Ed"}, "1 × 'DNC' as",
     ),
+    "words for no result": (
+        "race,player,place\na,Ann,1\na,Bo,Ret\na,Cy,-\na,Di,\na,Ed,dq\na,Fi,DNS\n", {}, {"a": "Ann | Bo Cy Di Ed"}, "1 × 'Ret' as not finished",
+    ),
+    "races in turns": ("race,player,time\nr,Ann,10\ns,Ann,10\nr,Bo,9\n\n", {}, {"r": "Bo Ann", "s": "Ann"}, ""),
+    "other columns": ("GAME,Rank,name,Laps,Team color\nr,1,Ann,3,red\n", {}, {"r": "Ann"}, "columns not used: 'Laps', 'Team color'"),
     "scores": ("race,player,score\na,Ann,7\na,Bo,12.5\na,Cy,7\n", {}, {"a": "Bo Ann=Cy"}, ""),
     "scores of golf": ("race,player,score\na,Ann,70\na,Bo,68\n", {"lowest_wins": True}, {"a": "Bo Ann"}, ""),
     "points beside places": ("race,player,place,points\na,Ann,1,25\na,Bo,2,18\n", {}, {"a": "Ann Bo"}, "columns not used: 'points'"),

@@ -19,17 +19,6 @@ def listed(number: int) -> dict[str, Any]:
     return listed_document(f"r{number}", TWO, ended_at=ended, recorded=True)
 
 
-ARCHIVED = [
-    {
-        "slug": f"a{number}",
-        "ended_at": f"2025-06-0{number}T10:00:00Z",
-        "recorded": True,
-        "entrants": [{"user_id": "x1", "place": 1}, {"user_id": "x2", "place": 9999}],
-    }
-    for number in (1, 2)
-]
-
-
 def file(tmp_path: Path, document: object, name: str = "season one.json") -> Path:
     path = tmp_path / name
     path.write_text(json.dumps(document), encoding="utf-8")
@@ -38,13 +27,6 @@ def file(tmp_path: Path, document: object, name: str = "season one.json") -> Pat
 
 def names(path: Path, category: str = CATEGORY, goal: str | None = None) -> list[str]:
     return [result.name for result in read_races(path, category=category, goal=goal).results]
-
-
-def test_races_of_an_archive_are_read(tmp_path: Path) -> None:
-    path = file(tmp_path, ARCHIVED)
-    assert names(path) == ["orb/a1", "orb/a2"]
-    assert {r.goal for r in read_races(path, category="", goal=None).results} == {"season one"}
-    assert {r.goal for r in read_races(path, category="", goal="S1").results} == {"S1"}
 
 
 @pytest.mark.parametrize(
@@ -112,14 +94,14 @@ def test_an_endless_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_small_files_cannot_take_much_memory_or_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     xlsxwriter, duckdb = pytest.importorskip("xlsxwriter"), pytest.importorskip("duckdb")
     pytest.importorskip("python_calamine")
-    monkeypatch.setattr("racebot.files.isolated.MOST_SECONDS", 3)
+    monkeypatch.setattr("racebot.files.isolated.MOST_SECONDS", 1)
     with xlsxwriter.Workbook(tmp_path / "corner.xlsx") as book:
         sheet = book.add_worksheet()
         sheet.write(0, 0, "race")
         sheet.write(1_048_575, 16_383, "x")
-    many = "SELECT 'r' AS race, 'Ann' AS player, 1 AS place FROM range(30_000_000)"
+    many = "SELECT 'r' AS race, 'Ann' AS player, 1 AS place FROM range(3_000_000)"
     duckdb.execute(f"COPY ({many}) TO '{tmp_path / 'many.parquet'}' (FORMAT parquet)")
-    large = "SELECT 'r' AS race, repeat('a', 1_000_000) AS player, 1 AS place FROM range(3_000)"
+    large = "SELECT 'r' AS race, repeat('a', 1_000_000) AS player, 1 AS place FROM range(400)"
     duckdb.execute(f"COPY ({large}) TO '{tmp_path / 'large.parquet'}' (FORMAT parquet)")
     (tmp_path / "integers.json").write_text(f"[{'1,' * 2_000_001}1]")
     keys = ",".join(f'{{"race": "r", "k{number}": 1}}' for number in range(2_501))
@@ -129,8 +111,8 @@ def test_small_files_cannot_take_much_memory_or_time(tmp_path: Path, monkeypatch
     (tmp_path / "lines.csv").write_text("\n" * 250_001)
     (tmp_path / "large.json").write_bytes(b"[" * (24 * 2**20 + 1))
     for name, bound in (
-        ("corner.xlsx", "more than 3 seconds or 250 MiB"),
-        ("many.parquet", "more than 3 seconds or"),
+        ("corner.xlsx", "more than 1 seconds or 250 MiB"),
+        ("many.parquet", "more than 1 seconds or"),
         ("large.parquet", "or 250 MiB"),
         ("integers.json", "more than 1,000,000 values"),
         ("keys.json", "more than 2,500 columns"),

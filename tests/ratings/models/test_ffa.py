@@ -40,14 +40,6 @@ def test_damping_has_the_printed_values() -> None:
     assert damping(np.array(0.0057565), variances) == pytest.approx([0.9955, 0.9531, 0.7242], abs=5e-5)
 
 
-def test_glicko_of_two_newcomers_by_hand() -> None:
-    """q² = 3.31373e-5 and g(350) = .669067, so 1/d² = 3.70851e-6 and 1/σ² + 1/d² = 1.187178e-5."""
-    model = GlickoFfa()
-    after = model.rate(np.tile(model.initial(), (2, 1)), Outcome.of([1, 2]))
-    assert after[:, 0] == pytest.approx([1662.21, 1337.79], abs=0.01)
-    assert after[:, 1] == pytest.approx([290.23, 290.23], abs=0.01)
-
-
 def test_glicko_of_three_players_follows_the_printed_formulas() -> None:
     mean, deviation = [1500.0, 1650.0, 1420.0], [200.0, 80.0, 350.0]
     q = 0.0057565

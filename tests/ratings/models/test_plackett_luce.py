@@ -84,25 +84,6 @@ def test_exact_is_the_gradient_of_the_sum_over_all_orders(
     np.testing.assert_allclose(moves, expected, rtol=0, atol=1e-9)
 
 
-def test_exact_follows_the_integral_of_the_specification() -> None:
-    """log P of the unfinished is log of the integral of prod (1 - u^(rate/M)) over (0, 1)."""
-    ratings = np.array([1.1, 0.2, -0.4, 0.9, 2.0])
-    labels = [0, 1, 2, 2, 2]
-
-    def log_sum(at: FloatArray) -> float:
-        rate = np.exp(-at)
-        mass = rate[:2].sum()
-        area, _ = quad(
-            lambda u: float(np.prod(1 - u ** (rate[2:] / mass))), 0.0, 1.0, epsabs=1e-13, epsrel=1e-12
-        )
-        return math.log(area) + math.log(rate[1] / mass)
-
-    step = 1e-4
-    expected = [(log_sum(ratings + step * e) - log_sum(ratings - step * e)) / (2 * step) for e in np.eye(5)]
-    moves = moves_of(ratings, labels)
-    np.testing.assert_allclose(moves, expected, rtol=0, atol=1e-7)
-
-
 @pytest.mark.parametrize("orientation", ORIENTATIONS)
 @pytest.mark.parametrize("spread", [0.0, 1.0, 5.0])
 @pytest.mark.parametrize("labels", ORDERINGS, ids=str)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import trueskill
-from hypothesis import given, strategies as st
 from scipy.stats import norm
 
 from racebot.errors import ModelError
@@ -116,18 +115,6 @@ def test_two_players_agree_with_the_closed_form() -> None:
     ]
     np.testing.assert_allclose(model.rate(np.array([a, b]), Outcome.of([1, 2])), expected, rtol=1e-12)
 
-    # A third player, about whom nothing can be learned, makes a race of two draws rateable.
-    mass = norm.cdf(margin - gap) - norm.cdf(-margin - gap)
-    v = (norm.pdf(-margin - gap) - norm.pdf(margin - gap)) / mass
-    w = v**2 + ((margin - gap) * norm.pdf(margin - gap) + (margin + gap) * norm.pdf(margin + gap)) / mass
-    expected = [
-        [a[0] + variance_a / c * v, math.sqrt(variance_a * (1 - variance_a / c**2 * w))],
-        [b[0] - variance_b / c * v, math.sqrt(variance_b * (1 - variance_b / c**2 * w))],
-    ]
-    tie = TrueSkill(beta=beta, tau=tau, draw_probability=p, unfinished="tie")
-    three = tie.rate(np.array([(500.0, 1.0), a, b]), Outcome.of([1, 2, 2]))
-    np.testing.assert_allclose(three[1:], expected, rtol=1e-9)
-
 
 def test_unfinished_players_meet_the_worst_finisher_alone() -> None:
     # A finisher so far ahead that the two unfinished tell nothing of each other: two races of two.
@@ -148,45 +135,6 @@ def test_unfinished_players_meet_the_worst_finisher_alone() -> None:
     assert censored[2, 0] < 10.0
 
 
-races = st.lists(
-    st.tuples(st.floats(-20, 70), st.floats(0.05, 12), st.integers(0, 4)), min_size=2, max_size=9
-).filter(lambda rows: len({row[2] for row in rows}) > 1)
-
-
-@given(rows=races, last_unfinished=st.booleans(), mode=st.sampled_from(MODES))
-def test_states_stay_finite_and_sigma_positive(rows, last_unfinished: bool, mode: str) -> None:
-    group = np.unique([row[2] for row in rows], return_inverse=True)[1]
-    race = outcome(group, (group == group.max()) & last_unfinished)
-    states = np.array([row[:2] for row in rows])
-    before = states.copy()
-    model = TrueSkill(unfinished=mode)
-    after = model.rate(states, race)
-    np.testing.assert_array_equal(states, before)
-    assert np.isfinite(after).all()
-    assert (after[:, 1] > 0).all()
-    assert (after[:, 1] ** 2 <= (states[:, 1] ** 2 + model.tau**2) * (1 + 1e-9)).all()
-    if mode == "censored":
-        # Nothing but wins over others for the first group, nothing but losses for the last.
-        assert (after[race.group == 0, 0] >= states[race.group == 0, 0] - 1e-6).all()
-        assert (
-            after[race.group == race.group.max(), 0] <= states[race.group == race.group.max(), 0] + 1e-6
-        ).all()
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_candidates_of_a_team_race_do_not_affect_each_other(mode: str) -> None:
-    rng, teams = np.random.default_rng(2), np.array([0, 0, 1, 1, 2, 2])
-    states = np.stack([rng.normal(25, 6, 6), rng.uniform(0.9, 8, 6)], axis=-1)
-    race = outcome([0, 0, 1, 1, 1, 1], team=teams)
-    betas = np.array([2.0, 3.5, 5.0])
-    model, many = TrueSkill(unfinished=mode, beta=betas), np.stack([states, states + 0.5, states * 1.1])
-    rated, quality = model.rate(many, race), model.match_quality(many, teams)
-    for c, beta in enumerate(betas):
-        alone = TrueSkill(unfinished=mode, beta=beta)
-        np.testing.assert_allclose(rated[c], alone.rate(many[c], race), rtol=1e-8, atol=1e-8)
-        np.testing.assert_allclose(quality[c], alone.match_quality(many[c], teams))
-
-
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("surprise", [40.0, 1e3, 1e6])
 def test_extreme_upsets_give_finite_states(mode: str, surprise: float) -> None:
@@ -203,6 +151,7 @@ def test_extreme_upsets_give_finite_states(mode: str, surprise: float) -> None:
             assert np.isfinite(after).all()
             assert (after[:, 1] > 0).all()
             assert after[0, 0] > states[0, 0]
+            assert mode == "tie" or after[-1, 0] < states[-1, 0]
 
 
 def test_points_follow_the_conservative_rating() -> None:
