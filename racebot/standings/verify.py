@@ -101,7 +101,7 @@ def _problems(
             continue
         if old is None:
             yield Problem(f"race {name}: stored, but not rated", REBUILD)
-        elif not _agrees(old, row):
+        elif old != row:
             difference = _row_difference(old, row)
             if difference <= allowed:
                 explained.append(difference)
@@ -122,18 +122,6 @@ def _problems(
             yield Problem(f"player {shown.name}: the standing differs from a replay", REBUILD)
     for player in standings:
         yield Problem(f"player {player}: has rated races but no standing", REBUILD)
-
-
-def _agrees(stored: RatedRow, replayed: RatedRow) -> bool:
-    """Return whether a row equals its replay. Older versions included the limit in the other parts."""
-    if len(stored.changes) != len(replayed.changes):
-        return False
-    changes = []
-    for old, new in zip(stored.changes, replayed.changes, strict=True):
-        before, after = dict(old.parts), dict(new.parts)
-        alike = "limit" in after.keys() - before.keys() and sum(before.values()) == sum(after.values())
-        changes.append(new._replace(parts=old.parts) if alike else new)
-    return stored == replace(replayed, changes=tuple(changes))
 
 
 def _row_difference(stored: RatedRow, replayed: RatedRow) -> float:

@@ -353,23 +353,6 @@ def test_a_goal_that_is_not_rated_has_no_preview(ledger: Ledger) -> None:
 # Verification
 
 
-def test_verify_accepts_parts_stored_without_a_separate_limit(ledger: Ledger) -> None:
-    settler = Settler(ledger, RatingRules(HURDLE))
-    settle(settler, result("a", "ann bo"))
-    row = existing(settler.ledger.ratings.get(board_of(settler), "orb/a"))
-    (change,) = (c for c in row.changes if c.player == "id-bo")
-    parts = dict(change.parts)
-    assert parts["limit"] < 0, "the last of a race that everyone finished does not gain"
-    assert sum(parts.values()) == change.points_change == 0
-    folded = f'[["finish", {parts["finish"]}], ["place", {-parts["finish"]}]]'
-    write = "UPDATE changes SET parts = ? WHERE player = 'id-bo'"
-    settler.ledger.connection.write(write, folded)
-    assert verify(settler.ledger, board_of(settler)) == []
-    settler.ledger.connection.write(write, '[["finish", 7], ["place", 7]]')
-    (problem,) = verify(settler.ledger, board_of(settler))
-    assert str(problem) == "race orb/a: the stored changes differ from a replay"
-
-
 def test_verify_writes_nothing(settler: Settler) -> None:
     settle(settler, result("a", "ann bo"))
     settler.ledger.connection.db.execute("UPDATE standings SET rating = 5")
