@@ -6,32 +6,7 @@ import pytest
 from builders import HOUR, entrant, result
 from hypothesis import given, strategies as st
 
-from racebot.races.result import Entrant, EntrantStatus, RaceResult, shown_names
-
-texts = st.text(max_size=12)
-entrants = st.builds(
-    Entrant,
-    user_id=st.none() | st.text(min_size=1, max_size=8),
-    name=texts,
-    status=st.sampled_from(EntrantStatus),
-    finish_time=st.none() | st.integers(0, 10**12),
-    place=st.none() | st.integers(1, 9998),
-    team=st.none() | texts,
-    discriminator=st.none() | texts,
-    team_name=st.none() | texts,
-)
-results = st.builds(
-    RaceResult,
-    name=texts,
-    category=texts,
-    goal=texts,
-    ended_at=st.datetimes(timezones=st.just(UTC)),
-    entrants=st.lists(entrants, max_size=6).map(tuple),
-    recorded=st.booleans(),
-    recordable=st.booleans(),
-    custom_goal=st.booleans(),
-    hidden=st.booleans(),
-)
+from racebot.races.result import Entrant, EntrantStatus, shown_names
 
 
 @pytest.mark.parametrize(

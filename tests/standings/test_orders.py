@@ -288,40 +288,35 @@ def test_an_order_is_refused_if_a_result_cannot_be_read(settler: Settler) -> Non
 # All orders
 
 
+def refused(*given: Callable[[], object]) -> None:
+    for order in given:
+        with pytest.raises(OrderError):
+            order()
+
+
 def test_an_order_that_changes_nothing_is_refused_and_not_stored(settler: Settler) -> None:
-    ann = player(settler, "ann")
+    ann, cy, old = (player(settler, name) for name in ("ann", "cy", "old"))
     race = settler.ledger.races.find("b")
-    refused: list[Callable[[], object]] = [
+    refused(
         lambda: orders.unhide(settler, ann, "", LATER),
         lambda: orders.exclude(settler, race, "", LATER, undo=True),
         lambda: orders.exclude(settler, race, "  ", LATER),
-    ]
-    for order in refused:
-        with pytest.raises(OrderError):
-            order()
+    )
     assert settler.ledger.orders.all() == []
     orders.hide(settler, ann, "", LATER)
     orders.exclude(settler, race, "x", LATER)
-    orders.forget(settler, player(settler, "cy"), "", LATER)
+    orders.forget(settler, cy, "", LATER)
     orders.skip(settler, race.result.name, "a test", LATER)
-    refused = [
+    refused(
         lambda: orders.skip(settler, race.result.name, "", LATER),
         lambda: orders.hide(settler, ann, "", LATER),
         lambda: orders.exclude(settler, race, "x", LATER),
-        lambda: orders.forget(settler, player(settler, "cy"), "", LATER),
+        lambda: orders.forget(settler, cy, "", LATER),
         lambda: orders.unhide(settler, ann, "", LATER, by_player=True),
-        lambda: orders.unhide(settler, player(settler, "cy"), "", LATER),
-        lambda: orders.merge_accounts(settler, player(settler, "old"), player(settler, "cy"), "", LATER),
-    ]
-    for order in refused:
-        with pytest.raises(OrderError):
-            order()
-    assert [order.kind.value for order in settler.ledger.orders.all()] == [
-        "hide",
-        "exclude",
-        "forget",
-        "skip",
-    ]
+        lambda: orders.unhide(settler, cy, "", LATER),
+        lambda: orders.merge_accounts(settler, old, cy, "", LATER),
+    )
+    assert [order.kind for order in settler.ledger.orders.all()] == ["hide", "exclude", "forget", "skip"]
 
 
 # Deleted accounts

@@ -13,7 +13,7 @@ from racebot.ledger.rows import TEAM_RACE, Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.carry_over import sources_first, unknown_sources
+from racebot.standings.carry_over import unknown_sources
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings, follow_renames
 from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED
@@ -267,10 +267,6 @@ def test_new_settings_rebuild_a_leaderboard(settler: Settler, caplog: pytest.Log
     assert (board.name, board.model) == (GOAL, "trueskill")
     assert apply_settings(changed) == []
     assert "settings changed (trueskill); rebuilding" in caplog.text
-    with fresh(RatingRules(LeaderboardConfig("trueskill"))) as scratch:
-        for index in range(3):
-            settle(scratch, result(f"r{index}", "ann bo", dnf="cy", after=index))
-        assert contents(changed) == contents(scratch)
     assert_sound(changed)
 
 
@@ -377,21 +373,6 @@ def test_a_goal_named_like_another_leaderboard_gets_its_own(settler: Settler) ->
     boards = {board.name: settler.ledger.ratings.count(board) for board in settler.ledger.leaderboards.all()}
     assert boards == {"Another": 1, "Another (goal)": 1}
     assert all(verify(both.ledger, board) == [] for board in settler.ledger.leaderboards.all())
-
-
-def test_a_new_season_starts_from_the_ratings_of_the_last(settler: Settler) -> None:
-    old = LeaderboardConfig("pairwise-elo", SIMPLE.parameters, name="S1", goals=(GOAL,))
-    carry = Carry("S1", 0.5)
-    new = LeaderboardConfig("pairwise-elo", SIMPLE.parameters, name="S2", goals=("Season 2",), carry=carry)
-    both = Settler(settler.ledger, RatingRules(SIMPLE, (old, new)))
-    both.add_past_races([result("r", "ann bo")], "import")
-    assert points(both, "S1") == {"Ann": 1100, "Bo": 900}
-    # Half of the way back to a newcomer's 1000; Cy, who was not there, starts at 1000.
-    both.add_past_races([result("s", "cy ann", goal="Season 2", after=1)], "import")
-    row = existing(both.ledger.ratings.get(board_of(both, "S2"), f"{CATEGORY}/s"))
-    (change,) = [c for c in row.changes if c.place == 2]
-    assert (change.player, change.points_before) == ("id-ann", 1050)
-    assert set(points(both, "S2")) == {"Ann", "Cy"}
 
 
 def test_carrying_over_from_another_model_is_refused(settler: Settler) -> None:
@@ -556,9 +537,6 @@ def test_a_goal_may_be_renamed_again_and_back(settler: Settler) -> None:
     assert_sound(settler)
 
 
-# Dates in the future
-
-
 def test_a_race_from_the_future_counts_now(settler: Settler) -> None:
     late = replace(result("late", "ann bo"), ended_at=NOON.replace(year=2090))
     settle(settler, late)
@@ -570,24 +548,6 @@ def test_a_race_from_the_future_counts_now(settler: Settler) -> None:
     sequence = [row.race for row in settler.ledger.ratings.rows(board_of(settler))]
     assert sequence == ["orb/late", "orb/next", "orb/a", "orb/b", "orb/c"]
     assert verify(settler.ledger, board_of(settler)) == []
-
-
-def test_a_season_carries_over_from_the_season_of_its_own_category() -> None:
-    """Leaderboards of two categories have the same names."""
-    ours, theirs = (
-        LeaderboardConfig(model, name="S1", category=category)
-        for model, category in (("pairwise-elo", "ours"), ("trueskill", "theirs"))
-    )
-    new = replace(ours, name="S2", carry=Carry("S1", 0.5))
-    stored = [
-        Leaderboard(each.category, each.name, (), each.model, {}, "ignore", each.carry)
-        for each in (new, theirs, ours)
-    ]
-    assert [(each.category, each.name) for each in sources_first(stored)] == [
-        ("ours", "S1"),
-        ("ours", "S2"),
-        ("theirs", "S1"),
-    ]
 
 
 def test_only_sources_that_are_neither_in_the_settings_nor_stored_are_unknown() -> None:
