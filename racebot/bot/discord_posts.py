@@ -24,14 +24,14 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.odds import winner_of
 from racebot.queries.recap import WEEK, PodiumPlace, Recap, Week, final_since, recap, week
-from racebot.queries.records import UPSET, Record, personal_bests
+from racebot.queries.records import UPSET, Record
 from racebot.queries.scores import league, scored
 from racebot.queries.standings import listing_of
 from racebot.scoring.table import ScoreTable
 from racebot.settings.model import Settings
 from racebot.settings.texts import Texts
 from racebot.standings.settle import RatedRace
-from racebot.text.format import Count, exact_time, integer, signed, timer
+from racebot.text.format import Count, exact_time, integer, timer
 from racebot.text.safe import in_markdown, plain
 
 MOST_ENTRIES, MOST_NAMES = 10, 5
@@ -117,7 +117,6 @@ def race_embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace,
     table = None
     if rules and scored(board, shown.result, rules, rated.note):
         table = league(ledger, board, rules, shown.result, before=post.race)
-    best = personal_bests(ledger, board, rated.result) if board.id is not None else []
     winner, chance = winner_of(board, rated.changes, ledger.people.hidden())
     if table:
         lines.append(texts.scores.format(leaderboard=goal, number=len(table.races)))
@@ -129,9 +128,7 @@ def race_embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace,
         own = texts.model_copy(update={"player": texts.discord_player})
         entries = [*players(shown, own, ranks, escape=in_markdown).values()] or [texts.no_changes]
     is_upset = winner is not None and winner.races_before >= settings.provisional_races
-    notes = [upset_line(names[winner.player], chance, texts)] if winner and is_upset else []
-    if listed := [names[player] for player in best if not ledger.people.is_hidden(player)]:
-        notes.append(texts.discord_best.format(names=names_line(listed, texts)))
+    upset = upset_line(names[winner.player], chance, texts) if winner and is_upset else ""
     avatar = ledger.profiles.get(winner.player if winner else "").avatar
     page = race_page(settings, post.race) if settled else None
     links = {texts.button_leaderboard: board_page(settings, ledger, board), texts.button_why: page}
@@ -143,7 +140,7 @@ def race_embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace,
         opening=[in_markdown(line.strip(" :"), TITLE_LIMIT) for line in lines],
         entries=entries,
         closing=[
-            " · ".join(filter(None, notes)),
+            upset,
             " · ".join(f"[{in_markdown(label)}]({to})" for label, to in links.items() if label and to),
         ],
         timestamp=exact_time(shown.result.ended_at),
@@ -233,13 +230,9 @@ def _season(found: Recap, texts: Texts) -> tuple[list[str], frozenset[str]]:
         total = f"{each.total:.1f}" if each.wins is None else integer(round(each.total))
         name = _markdown(each.player.name)
         lines.append(texts.discord_podium.format(place=each.place, name=name, total=total))
-    if found.improved:
-        improved = names_line([_markdown(each.player.name) for each in found.improved], texts)
-        change = signed(round(found.improved[0].number))
-        lines.append(texts.discord_improved.format(name=improved, change=change))
     most, races = found.most_races, max((each.number for each in found.most_races), default=0)
     lines += _digest_notes(found.upsets, [_markdown(each.player.name) for each in most], races, texts)
-    named = chain[PodiumPlace | Record](found.podium, found.improved, most, found.upsets)
+    named = chain[PodiumPlace | Record](found.podium, most, found.upsets)
     return lines, frozenset(each.player.id for each in named)
 
 

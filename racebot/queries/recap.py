@@ -17,7 +17,7 @@ from racebot.ledger.rows import Leaderboard, NamedPlayer, moment_of
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import ListedPlayers, leaderboard_report
 from racebot.queries.races import RaceRow, races_numbered
-from racebot.queries.records import Record, hall_of_fame, ranked, upsets
+from racebot.queries.records import Record, hall_of_fame, upsets
 from racebot.queries.scores import league
 from racebot.queries.standings import Listing
 from racebot.races.rooms import RoomRule
@@ -55,7 +55,6 @@ class Recap:
     podium: Sequence[PodiumPlace]
     span: tuple[RaceRow, RaceRow] | None
     upsets: Sequence[Record]
-    improved: Sequence[Record]
     most_races: Sequence[Record]
     streaks: Sequence[Record]
     closest: Sequence[Record]
@@ -79,16 +78,6 @@ class Correction(NamedTuple):
 
     race: str
     at: datetime
-
-
-class _Change(NamedTuple):
-    """One change of a player's points. `races_before` counts the player's earlier races."""
-
-    sequence: int
-    player: str
-    before: int
-    after: int
-    races_before: int
 
 
 def final_from(rule: RoomRule) -> datetime | None:
@@ -124,19 +113,17 @@ def corrections(ledger: Ledger, board: Leaderboard, final: datetime) -> list[Cor
 
 
 def recap(ledger: Ledger, board: Leaderboard, listing: Listing, *, settled: int) -> Recap:
-    """Return the facts of a season. Upsets and improvements count after a player's first `settled` races."""
+    """Return the facts of a season. Upsets count after a player's first `settled` races."""
     report = leaderboard_report(ledger, board, listing)
     fame = hall_of_fame(ledger, board, settled=settled)
-    changes = _changes(ledger, board)
-    points = {row.player: row.points for row in report.players.rows}
-    ends = [change.sequence for change in (*changes[:1], *changes[-1:])]
-    found = races_numbered(ledger, board.key, ends)
+    sql = "SELECT min(sequence), max(sequence) FROM changes WHERE leaderboard = ?"
+    ((first, last),) = ledger.connection.rows(sql, board.key)
+    found = races_numbered(ledger, board.key, [first, last])
     return Recap(
         races=report.races,
         podium=podium(ledger, board, listing, report.players),
-        span=(found[ends[0]], found[ends[1]]) if changes else None,
+        span=(found[first], found[last]) if found else None,
         upsets=fame.upsets[:1],
-        improved=ranked(ledger, board, _gains(changes, points, settled)),
         most_races=_first(fame.races),
         streaks=_first(fame.streaks),
         closest=_first(fame.closest),
@@ -184,7 +171,13 @@ def places_over_time(
     """
     samples = np.array([ledger.ratings.sequence_until(board, moment) for moment in moments])
     row_of = {row.player: number for number, row in enumerate(listed.rows)}
-    changes = [each for each in _changes(ledger, board, after=int(samples[0])) if each.player in row_of]
+    changed = ledger.connection.rows(
+        "SELECT sequence, player, points_before, points_after, races_before FROM changes"
+        " WHERE leaderboard = ? AND sequence > ? ORDER BY sequence",
+        board.key,
+        int(samples[0]),
+    )
+    changes = [each for each in changed if each["player"] in row_of]
     points = np.full((len(listed.rows), len(moments)), np.nan)
     points[:, 0] = [row.points for row in listed.rows]
     if changes:
@@ -222,30 +215,3 @@ def podium(ledger: Ledger, board: Leaderboard, listing: Listing, listed: ListedP
         PodiumPlace(each.place, NamedPlayer(each.id, each.name), each.points, each.races, each.wins)
         for each in listed.chosen(rows)
     ]
-
-
-def _gains(
-    changes: Sequence[_Change], now: Mapping[str, int], settled: int
-) -> list[tuple[int, int, tuple[str]]]:
-    """Return the most points that listed players gained, the race of the largest step, and the player."""
-    start: dict[str, int] = {}
-    steps: dict[str, tuple[int, int]] = {}
-    for change in changes:
-        if change.races_before >= settled and change.player in now:
-            start.setdefault(change.player, change.before)
-            step = (change.after - change.before, -change.sequence)
-            steps[change.player] = max(steps.get(change.player, step), step)
-    gains = {player: now[player] - before for player, before in start.items()}
-    most = max(gains.values(), default=0)
-    return [(gain, -steps[player][1], (player,)) for player, gain in gains.items() if gain == most > 0]
-
-
-def _changes(ledger: Ledger, board: Leaderboard, after: int = 0) -> list[_Change]:
-    """Return the changes after a race of the sequence, in order."""
-    rows = ledger.connection.rows(
-        "SELECT sequence, player, points_before, points_after, races_before FROM changes"
-        " WHERE leaderboard = ? AND sequence > ? ORDER BY sequence",
-        board.key,
-        after,
-    )
-    return list(map(_Change._make, rows))

@@ -16,7 +16,7 @@ from racebot.errors import DamagedRaceError
 from racebot.ledger.rows import Leaderboard, NamedPlayer, states_of
 from racebot.ledger.store import Ledger
 from racebot.queries.races import RaceRow, entrants_of, races_numbered
-from racebot.races.result import EntrantStatus, RaceResult
+from racebot.races.result import EntrantStatus
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 
@@ -24,8 +24,6 @@ SHOWN = 10
 """Entries of each list."""
 UPSET = 0.15
 """A win with a lower chance is an upset."""
-BEST_FROM = 3
-"""Earlier finishes of a player from which on a fastest time is a personal best."""
 LIKELY_UPSETS = 12
 """Number of wins whose exact chance is computed in search of the least likely."""
 
@@ -163,26 +161,6 @@ def most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) -
         f" ORDER BY {column} DESC, players.name COLLATE NOCASE, player"
     )
     return _of_players(ledger, board, ledger.connection.stream(sql, board.key))
-
-
-def personal_bests(ledger: Ledger, board: Leaderboard, result: RaceResult) -> list[str]:
-    """Return the finishers of a race who were never faster, by place, after `BEST_FROM` earlier finishes.
-
-    Times are compared within the race's goal on a leaderboard that is stored.
-    """
-    done = [each for each in result.entrants if each.finished]
-    times = {each.user_id: each.finish_time for each in done if each.user_id and each.finish_time}
-    row, earlier = ledger.ratings.get(board, result.name), defaultdict[str, list[int]](list)
-    own_races = (
-        "AND goal = ?2 AND sequence < coalesce(?3, sequence + 1) AND sequence IN (SELECT sequence"
-        " FROM changes WHERE leaderboard = ?1 AND player IN (SELECT value FROM json_each(?4)))"
-    )
-    values = (result.goal, row and row.sequence, json.dumps(list(times)))
-    for _, finishers, _ in _finishers(ledger, board, own_races, *values):
-        for time, player in finishers:
-            earlier[player].append(time)
-    best = [p for p, time in times.items() if len(earlier[p]) >= BEST_FROM and time < min(earlier[p])]
-    return sorted(best, key=lambda player: times[player])
 
 
 def times_and_closest(ledger: Ledger, board: Leaderboard) -> tuple[dict[str, list[Record]], list[Record]]:

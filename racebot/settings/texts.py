@@ -89,14 +89,12 @@ class Texts(BaseModel):
     # Messages on Discord
     discord_player: str = _text("**{place}** {name}{time} · {after} ({change}{new}{move})", "one entrant")
     discord_score: str = _text("**{place}** {name}{time} · {score} ({ordinal} with {total})", "with scores")
-    discord_best: str = _text("Personal best: {names}", "names finishers who were never faster")
     discord_upset: str = _text("Upset: {name} won with a chance of {chance}", "marks an unlikely win")
 
     discord_title: str = _text("{leaderboard} · {season:the season|week until {date}}", "a summary's title")
     discord_climber: str = _text("▲ {ordinal} {name}", "a player who gained most places", "place")
     discord_most: str = _text("Most races: {name} ({count})", "the players with most races")
     discord_podium: str = _text("**{place}** {name} · {total}", "a player on its podium")
-    discord_improved: str = _text("Most improved: {name} ({change})", "those who gained most points in it")
 
     # Answers
     rating: str = _text("{name}: {points}, {standing}", "opens the answer to !rating", "leaderboard")

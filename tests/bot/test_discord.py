@@ -243,7 +243,6 @@ async def test_large_race_of_difficult_names_fits(channel: Channel) -> None:
     listed = len(re.findall(r"^\*\*\d+\*\* ", text, re.MULTILINE))
     assert listed == 10
     assert f"and {300 - listed} more" in text
-    assert "and 295 more" in text.partition("Personal best")[2]
     assert not [mark for mark in ("@everyone", "](http://y", " <@", "_`") if mark in text]
 
 
@@ -260,15 +259,6 @@ async def test_upsets_and_avatar_are_shown(channel: Channel) -> None:
     assert "Upset: Ann won" in text
     embed = [*channel.site.discord.values()][-1]["embeds"][0]
     assert embed["thumbnail"]["url"] == f"{channel.settings.site}/media/ann.png"
-
-
-async def test_personal_bests_are_named_after_three_finishes(channel: Channel) -> None:
-    for number in range(3):
-        channel.record(result(f"r{number}", "bo ann" if number else "bo ann cy", after=number))
-    channel.record(result("last", "ann cy bo", after=20))
-    *earlier, last = await channel.shown()
-    assert "Personal best: Ann" in last.splitlines()
-    assert not any("Personal best" in text for text in earlier)
 
 
 async def test_scores_stand_in_place_of_points_where_they_order_the_leaderboard(made: Make) -> None:
@@ -404,14 +394,6 @@ async def test_backfilled_races_and_old_seasons_are_not_posted(made: Make) -> No
     assert channel.ledger.races.has(NAME)
     assert await summarized(channel, (0, 1)) == [0, 0]
     assert channel.requests() == 0
-
-
-async def test_hidden_players_have_no_personal_bests(channel: Channel) -> None:
-    for number in range(3):
-        channel.record(result(f"r{number}", "bo ann" if number else "bo ann cy", after=number))
-    orders.hide(channel.settler, existing(channel.ledger.players.get("id-ann")), "", channel.clock())
-    channel.record(result("last", "ann cy bo", after=20))
-    assert "Personal best" not in (await channel.shown())[-1]
 
 
 async def test_race_that_is_being_rated_again_waits(channel: Channel) -> None:

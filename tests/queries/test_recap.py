@@ -66,8 +66,8 @@ def test_facts_of_a_season_are_those_worked_out_by_hand(settler: Settler) -> Non
     assert upset.number == pytest.approx(891 / 2000, abs=0.001)
     (fastest,) = found.fastest["Any Orb"]
     assert (fastest.player.name, fastest.number, fastest.race.race) == ("Cy", 3500.0, "orb/r4")
-    feats = [(each.player.name, each.number, each.race.race) for each in (*found.improved, *found.most_races)]
-    assert feats == [("Bo", 98, "orb/r2"), ("Ann", 4, "orb/r6"), ("Bo", 4, "orb/r6")]
+    feats = [(each.player.name, each.number, each.race.race) for each in found.most_races]
+    assert feats == [("Ann", 4, "orb/r6"), ("Bo", 4, "orb/r6")]
     streaks = [(each.player.name, each.number, each.race.race) for each in found.streaks]
     assert streaks == [("Bo", 2, "orb/r3"), ("Cy", 2, "orb/r5")]
     closest = [
@@ -77,19 +77,13 @@ def test_facts_of_a_season_are_those_worked_out_by_hand(settler: Settler) -> Non
     assert closest == [("Bo", "Ann", 2.0, "orb/r3"), ("Cy", "Di", 2.0, "orb/r4")]
 
 
-def test_improvement_counts_after_a_players_first_races(settler: Settler) -> None:
-    (best,) = season_of(settler, *SEASON, settled=3).improved
-    assert (best.player.name, best.number, best.race.race) == ("Ann", 111, "orb/r6")
-    assert season_of(settler, settled=4).improved == []
-
-
 def test_hidden_players_are_in_no_fact(settler: Settler) -> None:
     season_of(settler, *SEASON)
     for player in ("Cy", "Bo"):
         orders.hide(settler, settler.ledger.players.find(player), "", NOON)
     found = season_of(settler)
     assert podium(found) == [(1, "Ann"), (2, "Di")]
-    assert (found.streaks, found.closest, found.improved) == ([], [], [])
+    assert (found.streaks, found.closest) == ([], [])
 
 
 def test_equal_players_share_the_podium(settler: Settler) -> None:

@@ -1,7 +1,6 @@
 """Records of a leaderboard, and the players below it."""
 
 import random
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,7 +9,7 @@ from builders import NOON, entrant, result, settler_of
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
-from racebot.queries.records import SHOWN, hall_of_fame, personal_bests
+from racebot.queries.records import SHOWN, hall_of_fame
 from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
 from racebot.standings import orders
@@ -72,28 +71,6 @@ def test_fastest_times_are_those_of_every_finish_in_races_that_count(
     first = found[0]
     stored = ledger.races.find(first.race.race).result
     assert (stored.ended_at, stored.name) == (first.race.ended_at, first.race.race)
-
-
-def test_personal_best_is_faster_than_three_or_more_earlier_finishes(
-    settler: Settler, board: Leaderboard
-) -> None:
-    times: dict[str | None, list[int]] = {}
-    named = 0
-    rated = {row.race for row in settler.ledger.ratings.rows(board) if row.changes}
-    for race in (race for race in RACES if race.name in rated):
-        done = [each for each in race.entrants if each.finished]
-        expected = [
-            each.user_id
-            for each in done
-            if len(earlier := times.get(each.user_id, [])) > 2 and (each.finish_time or 0) < min(earlier)
-        ]
-        assert personal_bests(settler.ledger, board, race) == expected
-        coming = replace(race, name=f"{race.name}-again", goal="Another")
-        assert personal_bests(settler.ledger, board, coming) == []
-        for each in done:
-            times.setdefault(each.user_id, []).append(each.finish_time or 0)
-        named += len(expected)
-    assert named > 5
 
 
 def test_each_goal_has_fastest_times_of_its_own(ledger: Ledger) -> None:

@@ -199,7 +199,6 @@ def recap_card(request: PageRequest, board: Board) -> Content:
     for row, each in enumerate(recap.podium[:ROWS]):
         canvas.total(row, each.place, shown(each.player), each.races, total(each))
     facts = [f"Biggest upset: {shown(e.player)}, {percent(e.number, 1)} to win" for e in recap.upsets]
-    facts += [f"Most improved: {shown(e.player)} {signed(round(e.number))}" for e in recap.improved[:1]]
     facts += [f"Most wins in a row: {shown(e.player)}, {e.number:.0f}" for e in recap.streaks[:1]]
     for row, fact in enumerate(facts[: ROWS - len(recap.podium)], start=len(recap.podium)):
         canvas.text(MARGIN, FIRST_ROW + ROW_HEIGHT * row, fact, _SMALL, SOFT, limit=RIGHT - MARGIN)
