@@ -147,6 +147,13 @@ def one_board(boards: Iterable[Leaderboard], name: str | None) -> Leaderboard:
     return chosen[0]
 
 
+def planned_boards(settings: Settings) -> list[Leaderboard]:
+    """Return the leaderboards that the settings name for each category. They may have no race yet."""
+    rules, slugs = rating_rules(settings), settings.slugs()
+    named = [(slug, config) for slug in slugs for config in rules.named_in(slug)]
+    return [config.leaderboard(slug, next(iter(config.goals), "")) for slug, config in named]
+
+
 def no_leaderboard(name: str, known: Iterable[str], what: str = "leaderboard") -> NoSuchEntryError:
     """Return an error that says which names there are."""
     names = list(dict.fromkeys(known))

@@ -42,11 +42,11 @@ def forget(player: Exactly, reason: Reason = "", yes: common.Yes = False, databa
 
     Example: racebot forget "Ann#0007" --reason "asked by mail"
     """
-    with open_ledger(database) as (settings, ledger):
-        found = ledger.people.subject(player)
-        tell(f"{_with_races(ledger, found)}: only a backup brings the name back")
-        if common.confirmed(settings, ledger, f"Erase the name {found.shown}?", yes=yes):
-            orders.forget(Settler(ledger, rating_rules(settings)), found, reason, utc_now())
+    with _settler(database) as (settings, settler):
+        found = settler.ledger.people.subject(player)
+        tell(f"{_with_races(settler.ledger, found)}: only a backup brings the name back")
+        if common.confirmed(settings, settler.ledger, f"Erase the name {found.shown}?", yes=yes):
+            orders.forget(settler, found, reason, utc_now())
             tell(f"{found.id}: the name is erased")
 
 
@@ -56,7 +56,7 @@ def hide(player: Exactly, reason: Reason = "", database: Database = None) -> Non
 
     Example: racebot hide "Ann#0007"
     """
-    with _settler(database) as settler:
+    with _settler(database) as (_, settler):
         found = settler.ledger.people.subject(player)
         orders.hide(settler, found, reason, utc_now())
         tell(f"{_named(found)} is hidden")
@@ -70,7 +70,7 @@ def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> N
 
     Example: racebot unhide "Ann#0007"
     """
-    with _settler(database) as settler:
+    with _settler(database) as (_, settler):
         found = settler.ledger.people.subject(player)
         orders.unhide(settler, found, reason, utc_now())
         wish = "stays hidden, as they asked in chat: repeat this command to show them anyway"
@@ -83,7 +83,7 @@ def exclude(race: Race, reason: Reason, database: Database = None) -> None:
 
     Example: racebot exclude smr/curious-midfast-0534 --reason "wrong seed"
     """
-    with _settler(database) as settler:
+    with _settler(database) as (_, settler):
         stored = settler.ledger.races.find(race)
         rated = orders.exclude(settler, stored, reason, utc_now())
         _carry_out(settler.ledger, rated, f"{stored.result.name} is excluded")
@@ -95,7 +95,7 @@ def include(race: Race, reason: Reason = "", database: Database = None) -> None:
 
     Example: racebot include smr/curious-midfast-0534
     """
-    with _settler(database) as settler:
+    with _settler(database) as (_, settler):
         stored = settler.ledger.races.find(race)
         rated = orders.exclude(settler, stored, reason, utc_now(), undo=True)
         _carry_out(settler.ledger, rated, f"{stored.result.name} counts again")
@@ -107,7 +107,7 @@ def skip(race: Race, reason: Reason = "", database: Database = None) -> None:
 
     Example: racebot skip ootr/brisk-dune-0534 --reason "wrong seed"
     """
-    with _settler(database) as settler:
+    with _settler(database) as (_, settler):
         name = _room(race)
         rated = orders.skip(settler, name, reason, utc_now())
         _carry_out(settler.ledger, rated, f"{name} is skipped")
@@ -119,8 +119,8 @@ def count(race: Race, reason: Reason = "", database: Database = None) -> None:
 
     Example: racebot count ootr/brisk-dune-0534
     """
-    with open_ledger(database) as (settings, ledger):
-        settler, name = Settler(ledger, rating_rules(settings)), _room(race)
+    with _settler(database) as (settings, settler):
+        ledger, name = settler.ledger, _room(race)
         unseen = not ledger.races.has(name)
         if not unseen and not orders.is_skipped(ledger, name):
             raise OrderError(f"{name} counts already")
@@ -148,14 +148,13 @@ def merge(
 
     Example: racebot merge "Ann#0007" "Annika#0420"
     """
-    with open_ledger(database) as (settings, ledger):
+    with _settler(database) as (settings, settler):
+        ledger = settler.ledger
         given_up, kept = (ledger.people.subject(account) for account in (old, new))
         tell(f"{_with_races(ledger, given_up)} → {_with_races(ledger, kept)}: only a backup separates them")
         if not common.confirmed(settings, ledger, f"Merge {given_up.shown} into {kept.shown}?", yes=yes):
             return
-        rated = orders.merge_accounts(
-            Settler(ledger, rating_rules(settings)), given_up, kept, reason, utc_now()
-        )
+        rated = orders.merge_accounts(settler, given_up, kept, reason, utc_now())
         _carry_out(ledger, rated, f"the races of {_named(given_up)} are now those of {_named(kept)}")
 
 
@@ -171,9 +170,9 @@ def annul(
 
     Example: racebot annul "Qualifier 1" "Ann#0007" --reason "no video"
     """
-    with open_ledger(database) as (settings, ledger):
+    with _settler(database) as (settings, settler):
+        ledger = settler.ledger
         found, subject = ledger.events.find(event), ledger.people.subject(player)
-        settler = Settler(ledger, rating_rules(settings))
         steps = EventSteps(settler, utc_now(), webhook=settings.webhook_of)
         steps.annul(found, subject, reason, undo=undo)
         common.carry_out_rebuilds(ledger)
@@ -200,7 +199,7 @@ def penalty(
         amount = DAY
     if amount >= DAY:
         raise SettingsError(f"{time[:20]!r} is no penalty below a day: write +0:30, +1:02:03, or 0")
-    with _settler(database) as settler:
+    with _settler(database) as (_, settler):
         ledger = settler.ledger
         found = [event.name for event in ledger.events.all() if event.is_named(race)]
         name = found[0] if len(found) == 1 else ledger.races.find(race).result.name
@@ -266,9 +265,9 @@ def _carry_out(ledger: Ledger, rated: Iterable[Leaderboard], done: str) -> None:
 
 
 @contextmanager
-def _settler(database: Path | None) -> Generator[Settler]:
+def _settler(database: Path | None) -> Generator[tuple[Settings, Settler]]:
     with open_ledger(database) as (settings, ledger):
-        yield Settler(ledger, rating_rules(settings))
+        yield settings, Settler(ledger, rating_rules(settings))
 
 
 def _with_races(ledger: Ledger, player: Player) -> str:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from dotenv import dotenv_values
 
 from racebot import __version__
 from racebot.bot import discord
@@ -32,22 +31,17 @@ from racebot.errors import (
     missing_pages,
 )
 from racebot.ledger.store import Ledger, similar
-from racebot.races.rooms import Room, RoomReason
 from racebot.racetime.client import Site
-from racebot.racetime.payload import Category
-from racebot.settings.model import NO_GOAL, PREFIX, Settings
+from racebot.settings.model import NO_GOAL, Settings
 from racebot.settings.sources import secret_files
 from racebot.settings.tables import CategorySettings
 from racebot.standings.carry_over import unknown_sources
 from racebot.standings.counting import rating_rules
 from racebot.standings.follow_settings import proposals
-from racebot.telemetry.logs import Redactor
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 
 COLORS = {"ok": "green", "note": "yellow", "wrong": "red"}
-LOG_LINES = 500
-"""Most lines of the log."""
 
 
 @app.command()
@@ -55,18 +49,10 @@ def doctor(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print versions and settings, too, as JSON to attach to an issue.")
     ] = False,
-    log: Annotated[
-        typer.FileText | None,
-        typer.Option(
-            encoding="utf-8",
-            errors="replace",
-            help="With --json: a file with the bot's log, to add its end; - reads standard input.",
-        ),
-    ] = None,
 ) -> None:
     """Check settings, credentials, category, goals and database, and say how to fix any problem.
 
-    JSON has no secrets, account names or queries of addresses. Look through it before you attach it.
+    JSON has no secrets, and no values of settings that are wrong. Look through it before you attach it.
 
     Example: racebot doctor
     """
@@ -86,7 +72,7 @@ def doctor(
     except SettingsError as error:
         if not as_json:
             raise
-        findings += [Finding(False, problem) for problem in error.problems]
+        findings += [Finding(False, QUOTED.sub("'…'", problem)) for problem in error.problems]
     else:
         asyncio.run(show(settings))
     if as_json:
@@ -99,56 +85,18 @@ def doctor(
                     "sqlite": sqlite3.sqlite_version,
                     "packages": {each.name: each.version for each in distributions()},
                 },
-                **_without_secrets(settings, findings, log),
+                "settings": settings and settings.model_dump(mode="json", exclude_unset=True, exclude=IDS),
+                "findings": [{"good": each.good, "text": each.text} for each in findings],
             }
         )
     if not all(finding.good for finding in findings):
         raise typer.Exit(2)
 
 
-def _without_secrets(
-    settings: Settings | None, findings: list[Finding], log: typer.FileText | None
-) -> dict[str, Any]:
-    """Return settings, findings and the end of a log, redacted."""
-    redact = Redactor(_secrets(Path()))
-    hidden: Any = dict.fromkeys(("client_id", "client_secret"), True)
-    excluded = {**hidden, "categories": {"__all__": hidden}}
-
-    def redacted(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: redacted(each) for name, each in value.items()}
-        if isinstance(value, list):
-            return [redacted(each) for each in value]
-        return redact(value) if isinstance(value, str) else value
-
-    found: dict[str, Any] = {
-        "settings": settings and settings.model_dump(mode="json", exclude_unset=True, exclude=excluded),
-        "findings": [{"good": each.good, "text": each.text} for each in findings],
-    }
-    if log is not None:
-        found["log"] = log.read().splitlines()[-LOG_LINES:]
-    return {name: redacted(part) for name, part in found.items()}
-
-
-def _secrets(folder: Path) -> Iterator[str]:
-    """Yield every secret of the settings, even if they cannot be loaded."""
-    texts = [text for name, text in os.environ.items() if name.startswith(PREFIX)]
-    for path in (folder / ".env", folder / (os.environ.get(f"{PREFIX}CONFIG") or "racebot.toml")):
-        with suppress(OSError):
-            texts.append(path.read_text(encoding="utf-8", errors="replace"))
-    with suppress(SettingsError, ValueError):  # `.env` is damaged
-        variables = {**dotenv_values(folder / ".env", encoding="utf-8"), **os.environ}
-        for name in ("CLIENT_SECRET", "DISCORD_WEBHOOK"):
-            yield variables.get(f"{PREFIX}{name}") or ""
-        for path in secret_files(folder):
-            with suppress(OSError):
-                yield path.read_text(encoding="utf-8", errors="replace").strip()
-    for text in texts:  # tables of racebot.toml, and the same as JSON
-        for found in re.finditer(r"""(?:client_secret|discord)["']?\s*[=:]\s*(["'])(.*?)(?<!\\)\1""", text):
-            yield found[2]
-
-
 _SECRETS = re.compile("client_secret|/webhooks/")
+QUOTED = re.compile(r"""(['"]).*?\1""")
+"""What a problem quotes: a value may be a secret in the wrong place."""
+IDS: Any = {"client_id": True, "categories": {"__all__": {"client_id"}}}
 IN_DOCKER = Path("/.dockerenv").exists()
 LARGEST_CLOCK_ERROR = 30
 """Most seconds between this machine's clock and the site's."""
@@ -251,8 +199,6 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
         return
     for finding in _goals(settings, whole, public.goals):
         yield finding
-    async for finding in _rules(site, slug, whole, public):
-        yield finding
     if settings.client_id is None or settings.client_secret is None:
         yield _right(f"bot: none for {slug}, so racebot reads what is public and says nothing in chat")
         return
@@ -263,26 +209,6 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
         yield _right(f"bot: can see the unlisted rooms of {slug}")
     except SiteError as error:
         yield _wrong(f"credentials: {error}")
-
-
-async def _rules(site: Site, slug: str, whole: Settings, public: Category) -> AsyncIterator[Finding]:
-    """Check that each leaderboard that chooses rooms by more than goals has chosen one, or would now."""
-    configs = [config for config in rating_rules(whole).named_in(slug) if not config.rule.by_goals_alone]
-    if not configs:
-        return
-    with suppress(SiteError):
-        rooms: list[Room] = [*public.rooms.values(), *(await site.past_races(slug, 1)).races]
-        rated = set[str]()
-        with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
-            rated = {b.name for b in ledger.leaderboards.all() if ledger.ratings.count(b)}
-        for config in configs:
-            verdicts = (config.rule.judge(room, config.goals) for room in rooms)
-            unknown = (RoomReason.OPENER_UNKNOWN, RoomReason.MATCHES, RoomReason.LISTED)
-            if config.name not in rated and not any(verdict.reason in unknown for verdict in verdicts):
-                yield _note(
-                    f"leaderboard {config.name!r}: no open room and none of the last {len(rooms)} matches: "
-                    f'see why with `racebot rooms "{config.name}"`'
-                )
 
 
 def _goals(settings: CategorySettings, whole: Settings, public: Collection[str]) -> Iterator[Finding]:

@@ -94,7 +94,8 @@ def event_step(
         elif step == "create":
             if not leaderboard or until is None:
                 raise SettingsError("racebot event create: add --leaderboard NAME and --until DATE")
-            board = _board(settings, ledger, leaderboard)
+            planned = common.planned_boards(settings)
+            board = common.one_board([*planned, *ledger.leaderboards.all()], leaderboard)
             _show(ledger, steps.create(name, board, until, time, shown=shown))
         elif step == "show":
             _show(ledger, ledger.events.find(name), in_full=True)
@@ -156,16 +157,6 @@ def _read(settings: Settings, rooms: Sequence[str]) -> dict[str, RaceResult | No
     races = common.ask_own_site(settings, read)
     results = zip(rooms, (race.result for race in races), strict=True)
     return {room: result if result and result.final else None for room, result in results}
-
-
-def _board(settings: Settings, ledger: Ledger, name: str) -> Leaderboard:
-    """Return the leaderboard with a name, which may be only in the settings."""
-    planned = [
-        config.leaderboard(category, next(iter(config.goals), ""))
-        for category in settings.slugs()
-        for config in rating_rules(settings).named_in(category)
-    ]
-    return common.one_board([*planned, *ledger.leaderboards.all()], name)
 
 
 def _show(ledger: Ledger, event: Event, *, in_full: bool = False) -> None:

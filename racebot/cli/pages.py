@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from racebot.cli.commands import app
-from racebot.cli.common import Database, cannot_listen, console, load_settings, need_web, notices, tell
+from racebot.cli.common import (
+    Database,
+    cannot_listen,
+    console,
+    load_settings,
+    need_web,
+    notices,
+    planned_boards,
+    tell,
+)
 from racebot.errors import RacebotError
 from racebot.ledger.pictures import folder_beside
 from racebot.ledger.store import Ledger
@@ -78,11 +87,8 @@ def export_site(
 
 def publication_of(settings: Settings, ledger: Ledger) -> Publication:
     """Return what the pages show, as the settings say. A demo's rooms and players are on no site."""
-    from racebot.standings.counting import rating_rules
     from racebot.web.site.ledger_view import Publication, theme_beside
 
-    rules = rating_rules(settings)
-    named = [(slug, config) for slug in settings.slugs() for config in rules.named_in(slug)]
     is_default = settings.site == type(settings).model_fields["site"].default
     of_demo = is_default and any(each.category == DEMO_CATEGORY for each in ledger.leaderboards.all())
     return Publication(
@@ -97,5 +103,5 @@ def publication_of(settings: Settings, ledger: Ledger) -> Publication:
         theme=theme_beside(settings.database),
         pictures=folder_beside(settings.database),
         commands=settings.named_commands() if settings.commands else None,
-        planned=[config.leaderboard(slug, next(iter(config.goals), "")) for slug, config in named],
+        planned=planned_boards(settings),
     )

@@ -163,8 +163,6 @@ def _ask_credentials(before: Settings, site: str, slug: str) -> tuple[str, str]:
             check_bot(site, slug, client_id, secret)
         except RacebotError as error:
             say(f"    {error}", style="red")
-            if client_id == stored_id:  # do not offer again what the site refuses
-                stored_id = stored_secret = ""
         else:
             confirm(f"the site accepts them; the bot belongs to {slug}")
             return client_id, secret

@@ -189,11 +189,6 @@ def test_leaderboard_has_places_names_and_points(filled: Racebot) -> None:
     assert "1 race rated, 2 players; the first 1 shown" in filled("leaderboard", "--limit", "1").out
 
 
-def test_listing_follows_the_settings(filled: Racebot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "2")
-    assert [len(b["players"]) for b in json.loads(filled("leaderboard", "--json").out)] == [0, 0]
-
-
 def test_player_command_shows_points_and_place_on_each_leaderboard(filled: Racebot) -> None:
     report = json.loads(filled("player", "ann", "--json").out)
     assert [(b["leaderboard"], b["points"], b["place"]) for b in report["leaderboards"]] == [
@@ -223,14 +218,6 @@ def test_verify_finds_a_changed_standing_and_rebuild_mends_it(filled: Racebot, f
     assert "2 problems: run `racebot rebuild`" in done.err
     assert filled("rebuild", "Any Orb").out == "Any Orb: 2 races rated again\n"
     assert "All Orbs: 1 race rated again" in filled("rebuild").out
-    assert filled("verify").code == 0
-
-
-def test_a_new_model_takes_effect_with_the_next_rebuild(filled: Racebot, monkeypatch) -> None:
-    monkeypatch.setenv("RACEBOT_MODEL", "trueskill")
-    monkeypatch.delenv("RACEBOT_PARAMETERS")
-    assert filled("rebuild").code == 0
-    assert {b["model"] for b in json.loads(filled("leaderboard", "--json").out)} == {"trueskill"}
     assert filled("verify").code == 0
 
 

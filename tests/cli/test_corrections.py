@@ -75,17 +75,6 @@ def test_each_order_is_carried_out_and_listed(racebot: Racebot) -> None:
     assert "wrong seed" in out
 
 
-def test_unhide_says_that_players_who_hid_themselves_stay_hidden(racebot: Racebot, tmp_path: Path) -> None:
-    with settler_of(tmp_path) as settler:
-        orders.hide(settler, settler.ledger.players.find_exactly("ann1"), "", NOON, by_player=True)
-    assert racebot("hide", "ann1")[0] == 0
-    code, out, err = racebot("unhide", "ann1")
-    assert (code, "stays hidden" in out + err) == (0, True)
-    assert "Ann#0001" not in names(racebot)
-    assert racebot("unhide", "ann1")[0] == 0
-    assert "Ann#0001" in names(racebot)
-
-
 def test_a_player_who_hid_before_the_first_race_is_shown_and_forgotten_by_id(
     racebot: Racebot, tmp_path: Path
 ) -> None:

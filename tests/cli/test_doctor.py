@@ -22,20 +22,15 @@ from .conftest import Racebot
 
 async def test_report_of_a_running_bot_has_no_secret(sandbox: Sandbox) -> None:
     sandbox.extra["RACEBOT_LOG_LEVEL"] = "debug"
-    async with sandbox.worker() as worker:
+    async with sandbox.worker():
         room = sandbox.open_race(2)
         finish(room, 60, 61)
         await until(lambda: said(room))
-        log = sandbox.database.parent / "bot.log"
-        address = f"{sandbox.address}/smr/data"
-        tokens = "".join(f"GET {address}?token={token}\n{token}\n" for token in sandbox.site.issued_tokens)
-        log.write_text(worker.output + tokens + f"secret {CLIENT_SECRET}!\n")
-        done = await sandbox.racebot("doctor", "--json", "--log", str(log))
+        done = await sandbox.racebot("doctor", "--json")
         assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["versions"]["racebot"] == __version__
     assert found["settings"]["quiet_seconds"] < 60
-    assert any("INFO" in line for line in found["log"])
     assert any("credentials: accepted" in each["text"] for each in found["findings"])
     assert len(sandbox.site.issued_tokens) > 0
     for secret in (CLIENT_SECRET, *sandbox.site.issued_tokens):
@@ -75,7 +70,7 @@ def test_report_of_broken_settings_has_no_secret(
 
 
 @pytest.mark.parametrize("name", [".env", "racebot.toml", "racebot.db", "client-secret", "webhook"])
-@pytest.mark.parametrize(("mode", "found"), [(0o600, False), (0o640, False), (0o644, True), (0o602, True)])
+@pytest.mark.parametrize(("mode", "found"), [(0o640, False), (0o604, True)])
 async def test_doctor_names_world_readable_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, mode: int, found: bool
 ) -> None:
@@ -153,15 +148,3 @@ async def test_doctor_checks_the_page_folder(tmp_path: Path, folder: str, good: 
     (tmp_path / "taken").touch()
     settings = Settings(database=tmp_path / "racebot.db", pages_dir=tmp_path / folder)
     assert [each.good async for each in examine(settings) if each.text.startswith("pages:")] == [good]
-
-
-async def test_doctor_names_a_leaderboard_that_matches_no_room(tmp_path: Path) -> None:
-    site = FakeSite()
-    site.open_race("SGL 26 week 1")
-    boards = [
-        {"name": name, "custom_goals": [pattern], "counts": "finished"}
-        for name, pattern in {"League": "SGL 26*", "Misspelt": "SLG*"}.items()
-    ]
-    found = await findings(site, tmp_path, leaderboards=boards)
-    noted = [each for each in found if "racebot rooms" in each.text]
-    assert [(each.note, "'Misspelt'" in each.text) for each in noted] == [(True, True)]

@@ -281,20 +281,6 @@ async def test_setup_offers_the_saved_answers(sandbox: SetupRun) -> None:
     assert load(sandbox.folder).goals == ["Any%"]
 
 
-async def test_an_id_that_the_site_refused_is_not_offered_again(sandbox: SetupRun) -> None:
-    (sandbox.folder / ".env").write_text("RACEBOT_CLIENT_ID=old\nRACEBOT_CLIENT_SECRET=stale\n")
-
-    def set_up() -> str:
-        terminal = sandbox.start()
-        first = answer(terminal, QUESTIONS[1], ("Client id", ""), ("Client secret", "typed"))
-        shown = answer(terminal, QUESTIONS[2])
-        terminal.interrupt()
-        assert "[old]" in first
-        return shown
-
-    assert "[old]" not in await asyncio.to_thread(set_up)
-
-
 async def test_new_secret_replaces_the_old_one_in_its_file(sandbox: SetupRun) -> None:
     (sandbox.folder / "secret").write_text("an old one\n")
     (sandbox.folder / ".env").write_text(

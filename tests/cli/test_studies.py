@@ -353,12 +353,6 @@ def test_configured_model_is_evaluated_with_its_settings(season: Path, monkeypat
     assert entry["parameters"]["rates"] == [0.4]
 
 
-def test_parameters_that_do_not_affect_the_objective_are_not_searched(season: Path) -> None:
-    effort = ("--generations=1", "--candidates=8", "--objective=log-loss")
-    tuned = json.loads(run("tune", "trueskill", season, *effort, "--json"))
-    assert tuned["parameters"]["conservative"] == 2.0, "it is for show alone, and changes no probability"
-
-
 def test_models_that_cannot_carry_over_are_skipped_with_a_line(season: Path, tmp_path: Path) -> None:
     earlier = tmp_path / "earlier.json"
     earlier.write_text(json.dumps(archive(40, seed=4, year=2024)))
