@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import platform
 import re
@@ -85,12 +86,21 @@ def doctor(
                     "sqlite": sqlite3.sqlite_version,
                     "packages": {each.name: each.version for each in distributions()},
                 },
-                "settings": settings and settings.model_dump(mode="json", exclude_unset=True, exclude=IDS),
+                "settings": settings and _without_secrets(settings),
                 "findings": [{"good": each.good, "text": each.text} for each in findings],
             }
         )
     if not all(finding.good for finding in findings):
         raise typer.Exit(2)
+
+
+def _without_secrets(settings: Settings) -> Any:
+    text = settings.model_dump_json(exclude_unset=True, exclude=IDS)
+    known = [settings.client_secret, *settings.webhooks().values()]
+    for secret in (*known, *(each.client_secret for each in settings.categories)):
+        if secret is not None:  # it may stand in another setting, too
+            text = text.replace(json.dumps(secret.get_secret_value(), ensure_ascii=False)[1:-1], "[removed]")
+    return json.loads(text)
 
 
 _SECRETS = re.compile("client_secret|/webhooks/")
