@@ -55,7 +55,7 @@ def ratings(histories: Sequence[Sequence[PlayedRace]], label: str) -> Graph | No
     return _over_time(series, label, integer)
 
 
-def scores(league: ScoreTable, racer: LeagueStanding) -> Graph | None:
+def score_graph(league: ScoreTable, racer: LeagueStanding) -> Graph | None:
     """Draw a racer's scores over time. Return None for a single moment."""
     races = zip(league.races, racer.scores, strict=True)
     series = [(race.result.ended_at, each.score) for race, each in races if each]

@@ -308,16 +308,11 @@ def front(request: PageRequest) -> Content:
     return templating.page(
         request,
         "front.html",
-        unranked=lambda board: view.report(board).players.unranked(shown),
         updated=max(filter(None, (view.totals(board).updated_at for board in view.boards)), default=None),
         categories=categories,
-        totals_of=view.totals,
-        planned=view.planned(),
         latest=view.latest_races(shown - 2),
         scored=[board.address.stem for board in view.boards if board.listing.ordering],
         shown=shown,
-        live=len(view.live_rooms().rooms),
-        events=bool(view.ledger.events.all()),
     )
 
 

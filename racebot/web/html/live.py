@@ -20,7 +20,7 @@ from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.queries.races import RaceRow, latest_races
 from racebot.races.result import EntrantStatus
 from racebot.web.html import templating
-from racebot.web.html.race import followed_race, table
+from racebot.web.html.race import followed_race
 from racebot.web.site.ledger_view import CSS, Content, Document, PageRequest
 
 LATEST = 3  # most results below the rooms of the live page
@@ -85,9 +85,7 @@ def _live(request: PageRequest, template: str = "live.html") -> Content:
     live = view.live_rooms()
     slugs = {room.category for room in live.rooms} | {board.category for board in view.boards}
     names = {slug: view.category_face(slug).name for slug in sorted(slugs) if slug}
-    return templating.page(
-        request, template, live=live, latest=view.latest_races(LATEST), categories=names, **table(request)
-    )
+    return templating.page(request, template, live=live, latest=view.latest_races(LATEST), categories=names)
 
 
 def _room(request: PageRequest, race: str) -> Document:

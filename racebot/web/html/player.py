@@ -62,7 +62,6 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         neighbors=_neighbors(request, board, record),
         graph=charts.ratings([history], f"{label}: {now}"),
         graph_data=charts.graph_data(request.path, [(standing.name, history)]),
-        score_graph=charts.scores,
         opponents=record.rivals(last=OPPONENTS_SHOWN),
         all_opponents=len(record.opponents),
         whole=_opponent_lists(board, record) if len(record.opponents) > OPPONENTS_SHOWN else [],

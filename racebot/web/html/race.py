@@ -7,9 +7,8 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from math import isclose
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from racebot import addresses
 from racebot.live_file import LiveRoom
@@ -68,7 +67,6 @@ def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
         event=next(iter(event_reports(request.view.ledger, race)), None) if is_event(race) else None,
         category=request.view.category_face(report.category),
         boards=list(zip(request.view.boards_of(report), report.leaderboards, strict=True)),
-        **table(request),
     )
 
 
@@ -101,7 +99,6 @@ def _open_race(request: PageRequest, race: str, template: str, *, lasting: bool 
         category=view.category_face(category),
         categories={},
         events=f"events/{addresses.RACE_PART.path(race=race)}",
-        **table(request),
     )
 
 
@@ -248,22 +245,8 @@ def places(view: LedgerView, board: Board, report: RaceReport | RaceRow) -> dict
     return new_places(view.ledger, board.stored, board.listing, at, changes, row.sequence)
 
 
-def table(request: PageRequest) -> dict[str, Any]:
-    """Return the functions that the table of a race's changes needs."""
-    view = request.view
-    return {
-        "now": datetime.now(UTC),
-        "events_of": view.events,
-        "fastest": fastest,
-        "story": story,
-        "why": why,
-        "names_of": lambda part: {each.id: each.name for each in part.entrants},
-        "sum_of": sum_of,
-        "places": partial(places, view),
-        "targets": partial(targets, view),
-        "drawn_story": partial(drawn_story, view),
-        "around": partial(around, view),
-    }
+def names_of(part: RaceOnBoard) -> dict[str | None, str]:
+    return {each.id: each.name for each in part.entrants}
 
 
 def events_page(request: PageRequest) -> Content:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache, partial
 from importlib import resources
 from inspect import getmembers, isfunction
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -21,7 +23,7 @@ from racebot.queries.leaderboard import BoardTotals
 from racebot.queries.scores import estimate, forecast_of
 from racebot.text.format import counted, gap, integer, signed, timer
 from racebot.text.safe import initials
-from racebot.web.html import fragments
+from racebot.web.html import charts, fragments
 from racebot.web.site import formats
 from racebot.web.site.ledger_view import CSS, SVG, Board, Document, PageRequest, Publication
 
@@ -75,8 +77,8 @@ def page(request: PageRequest, template: str, *, root: str | None = None, **cont
             player_link=partial(fragments.player_link, request),
             race_link=partial(fragments.race_link, request),
             who=partial(fragments.who, request),
-            league_of=request.view.league,
-            racer_of=request.view.racer,
+            view=request.view,
+            now=datetime.now(UTC),
             served=request.served,
             share=LinkPreview(
                 publication.url, request.path, request.query, request.served or publication.export_cards
@@ -101,7 +103,6 @@ def board_page(
         category=request.view.category_face(board.category),
         siblings=request.view.by_last_race(request.view.siblings(board)),
         tabs_of=_tabs_of,
-        events=request.view.events(board),
         **context,
     )
 
@@ -164,10 +165,17 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for module in (formats, fragments):
-        environment.filters |= dict(getmembers(module, isfunction))
-    more = (counted, estimate, forecast_of, gap, initials, integer, addresses.segment, signed, timer)
-    environment.filters |= {function.__name__: function for function in more}
+    from racebot.web.html import race  # noqa: PLC0415 - it renders by this module
+
+    ours = [function for module in (race, formats, fragments) for function in _functions_of(module)]
+    ours += [charts.score_graph, counted, estimate, forecast_of, gap, initials, integer]
+    ours += [addresses.segment, signed, timer]
+    environment.filters |= {function.__name__: function for function in ours}
     environment.filters["name"] = formats.shown_name
     environment.globals.update(addresses=addresses)
     return environment
+
+
+def _functions_of(module: ModuleType) -> list[Callable[..., Any]]:
+    """Return the functions that a module defines."""
+    return [each for _, each in getmembers(module, isfunction) if each.__module__ == module.__name__]
