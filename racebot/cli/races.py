@@ -157,7 +157,7 @@ def write_report(
     Example: racebot report "SGL 2026" sgl-2026.html
     """
     from racebot.queries.seeds import ReportRow, tournament_report  # loads scipy
-    from racebot.web.api.csv_files import records_csv
+    from racebot.web.api.endpoints import records_csv
 
     settings = load_settings(database=database)
     with Ledger.open_to_publish(settings.database) as ledger:
@@ -350,7 +350,7 @@ def show_seeds(
         sys.stdout.writelines(f"{printable(seed.name).replace(',', ' ')}\n" for seed in found.seeds)
         return
     if as_csv:
-        from racebot.web.api.csv_files import records_csv
+        from racebot.web.api.endpoints import records_csv
 
         sys.stdout.write(records_csv(Seed, found.seeds).body.decode().replace("\r\n", "\n"))
         return

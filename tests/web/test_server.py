@@ -17,7 +17,7 @@ from worker_support import PATIENCE, until
 
 from racebot.ledger.store import Ledger
 from racebot.text import csv_rows
-from racebot.web.api import csv_files
+from racebot.web.api import endpoints
 from racebot.web.http import server as server_module
 from racebot.web.http.cache import Cache, CachedPages, Key, cache_key
 from racebot.web.http.server import application, configuration
@@ -235,7 +235,7 @@ def test_cache_key_has_known_parameters_only() -> None:
 
 
 def test_csv_files_are_streamed_and_not_cached(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_files, "RACES_IN_A_CHUNK", 10)
+    monkeypatch.setattr(endpoints, "RACES_IN_A_CHUNK", 10)
     monkeypatch.setattr(csv_rows, "ROWS_IN_A_CHUNK", 10)
     rate(ledger, *(result(f"r{n:04d}", "ann bo", after=n) for n in range(40)))
     with closing(CachedPages(ledger.path, Publication())) as library:
@@ -257,7 +257,7 @@ def test_documents_are_compressed_for_clients_that_accept_gzip(get: Get, path: s
 
 
 def test_head_and_a_known_tag_of_a_csv_file_read_none_of_it(get: Get, monkeypatch) -> None:
-    monkeypatch.setattr(csv_files, "rating_changes", MagicMock(side_effect=AssertionError))
+    monkeypatch.setattr(endpoints, "rating_changes", MagicMock(side_effect=AssertionError))
     answer = get(CHANGES, method="HEAD")
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
     assert "content-length" not in answer.headers  # of the file, which is unknown

@@ -1,8 +1,8 @@
-"""The data API as JSON. The server pages long lists; an export writes each list to one file."""
+"""The data API as JSON and CSV. The server pages long lists; an export writes each list to one file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import orjson
 
-from racebot import addresses
+from racebot import __version__, addresses
 from racebot.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.queries import Record
 from racebot.queries.activity import CategoryActivity, category_activity
@@ -20,14 +20,26 @@ from racebot.queries.race import EventReport, event_reports
 from racebot.queries.races import latest_races, rating_changes
 from racebot.queries.scores import LeagueTable, document
 from racebot.queries.seeds import Seed, SeedList
-from racebot.text.format import as_record
-from racebot.web.api import csv_files, types
+from racebot.text.csv_rows import csv_chunks
+from racebot.text.format import as_record, field_names
+from racebot.web.api import types
 from racebot.web.html.leaderboard import seeds_of
-from racebot.web.site.ledger_view import JSON, Board, Content, Document, LedgerView, PageRequest
+from racebot.web.site.ledger_view import (
+    CSV,
+    JSON,
+    Board,
+    Content,
+    Document,
+    LedgerView,
+    PageRequest,
+    Streamed,
+    entity_tag,
+)
 
 PER_PAGE = 100
 MOST_PER_PAGE = 1000
 MOST_IN_A_RACE = 200  # the most players whose odds can be asked for
+RACES_IN_A_CHUNK = 500  # number of races to read at once while writing a CSV file of changes
 MOST_FOUND = 50  # the most players that a search by name returns
 
 
@@ -195,13 +207,74 @@ def _summary(view: LedgerView, report: EventReport) -> types.EventSummary:
 
 def _event_csv(request: PageRequest, event: str) -> Document | None:
     found = one_event(request, event)
-    return None if found is None else csv_files.records_csv(types.EventResult, found.results)
+    return None if found is None else records_csv(types.EventResult, found.results)
 
 
 def live_rooms(request: PageRequest) -> types.LiveAnswer:
     view = request.view
     live = view.live_rooms()
     return types.LiveAnswer(live, [_addressed(view, room, room.race) for room in live.rooms])
+
+
+def leaderboard_csv(request: PageRequest, board: Board) -> Document:
+    """Return a leaderboard as CSV, with one row per listed player."""
+    columns = ("place", "id", "name", "points", "races", "finishes", "wins", "last_race_at", "provisional")
+    return _csv(columns, map(attrgetter(*columns), request.view.report(board).players))
+
+
+def scores_csv(request: PageRequest, board: Board) -> Document | None:
+    """Return a league's scores as CSV, with one row per racer and race entered; None without scores."""
+    table = request.view.league(board)
+    if table is None:
+        return None
+    races = [race.result.name for race in table.races]
+    of_racer = attrgetter("place", "id", "name", "total.score", "total.entered", "total.finished")
+    rows = (
+        (*found, race, each.time, each.score, at in racer.counted)
+        for racer, found in zip(table.standings, map(of_racer, table.standings), strict=True)
+        for at, (race, each) in enumerate(zip(races, racer.scores, strict=True))
+        if each
+    )
+    columns = ("place", "id", "name", "total", "entered", "finished", "race", "time", "score", "counted")
+    return _csv(columns, rows)
+
+
+def records_csv(kind: type, records: Iterable[object]) -> Document:
+    """Return records of a dataclass as CSV, with one row per record."""
+    columns = field_names(kind)
+    return _csv(columns, map(attrgetter(*columns), records))
+
+
+def changes_csv(request: PageRequest, board: Board) -> Streamed:
+    """Return the rating changes of a leaderboard as CSV, in race order, with a tag found without them."""
+    view = request.view
+    columns = (
+        "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before",
+        "change", "finish_time",
+    )  # fmt: skip
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        last = 0
+        while found := list(rating_changes(view.ledger, board.key, last, RACES_IN_A_CHUNK)):
+            yield from map(attrgetter(*columns), found)
+            last = found[-1].sequence
+
+    depends_on = (
+        __version__,
+        view.totals(board),
+        view.ledger.ratings.revision_of(board.stored),
+        view.rated_players,
+        sorted(view.hidden),
+    )
+    return Streamed(lambda: _csv_rows(columns, rows()), CSV, entity_tag(repr(depends_on).encode()))
+
+
+def _csv(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Document:
+    return Document(b"".join(_csv_rows(columns, rows)), CSV)
+
+
+def _csv_rows(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[bytes]:
+    return (chunk.encode(errors="replace") for chunk in csv_chunks(columns, rows))
 
 
 def _addressed(view: LedgerView, record: Record, race: str) -> types.Addressed[Record]:
@@ -255,13 +328,13 @@ ENDPOINTS: Mapping[Route, Endpoint] = {
     addresses.ODDS_DATA: Endpoint(odds_of, types.OddsAnswer),
     addresses.HEAD_TO_HEAD_DATA: Endpoint(head_to_head, types.HeadToHead),
     addresses.LIVE_DATA: Endpoint(live_rooms, types.LiveAnswer),
-    addresses.LEADERBOARD_CSV: Endpoint(csv_files.leaderboard_csv, "Listed players by place, as CSV"),
+    addresses.LEADERBOARD_CSV: Endpoint(leaderboard_csv, "Listed players by place, as CSV"),
     addresses.SCORES_DATA: Endpoint(scores, LeagueTable),
-    addresses.SCORES_CSV: Endpoint(csv_files.scores_csv, "Scores by par of each racer and race, as CSV"),
+    addresses.SCORES_CSV: Endpoint(scores_csv, "Scores by par of each racer and race, as CSV"),
     addresses.SEEDS_DATA: Endpoint(seeds_of, SeedList),
     addresses.SEEDS_CSV: Endpoint(
-        lambda request, board: csv_files.records_csv(Seed, seeds_of(request, board).seeds),
+        lambda request, board: records_csv(Seed, seeds_of(request, board).seeds),
         "Seeds of a bracket, best first, as CSV",
     ),
-    addresses.CHANGES_CSV: Endpoint(csv_files.changes_csv, "All changes in order, as CSV"),
+    addresses.CHANGES_CSV: Endpoint(changes_csv, "All changes in order, as CSV"),
 }

@@ -214,19 +214,19 @@ def compare(request: PageRequest, player: str, other: str, on: str = "") -> Cont
     found = request.view.pair(player, other, request.query.get("on", on)) if request.served else None
     if found is None:
         return None
-    number = page_number(request.query) or 1
-    count = -(-found.comparison.met // MEETINGS)
+    board, people, comparison = found
+    number, count = page_number(request.query) or 1, -(-comparison.met // MEETINGS)
     if not 1 <= number <= max(count, 1):
         return None
-    own = compare_link(request, found.board, player, other)
-    histories = [request.view.history(found.board, each) for each in (player, other)]
-    names = [shown_name(person.name) for person in found.people]
+    own = compare_link(request, board, player, other)
+    histories = [request.view.history(board, each) for each in (player, other)]
+    names = [shown_name(person.name) for person in people]
     return templating.board_page(
         request,
         "compare.html",
-        found.board,
-        people=found.people,
-        comparison=found.comparison,
+        board,
+        people=people,
+        comparison=comparison,
         graph=charts.ratings(histories, f"Ratings of {names[0]} and {names[1]}"),
         graph_data=charts.graph_data(request.path, list(zip(names, histories, strict=True))),
         meetings=meetings(*histories)[(number - 1) * MEETINGS : number * MEETINGS],

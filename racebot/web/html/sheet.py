@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from statistics import median
+from typing import Any
 from urllib.parse import urlencode
 
-from racebot.queries.history import PlayedRace, ShortResult, fastest, last_results
-from racebot.queries.odds import PlayerOdds, odds
+from racebot.queries.history import PlayedRace, fastest, last_results
+from racebot.queries.odds import odds
 from racebot.queries.player import PlayerStanding
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
@@ -17,26 +17,6 @@ from racebot.web.site.ledger_view import Board, Content, PageRequest
 MOST = 8
 FORM = 10  # last results of each player
 FOUND = 8  # most players to offer for a name
-
-
-@dataclass(frozen=True, slots=True)
-class Versus:
-    """A record against another player, and the median margin in seconds, below zero if ahead."""
-
-    ahead: int
-    behind: int
-    margin: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class SheetRow:
-    """A player on the sheet. `versus` has the record against each other player, by id."""
-
-    standing: PlayerStanding
-    odds: PlayerOdds
-    best: PlayedRace | None
-    form: Sequence[ShortResult]
-    versus: Mapping[str, Versus]
 
 
 def sheet(request: PageRequest) -> Content:
@@ -85,33 +65,36 @@ def _board(request: PageRequest, ids: Sequence[str]) -> Board | None:
     return raced or next(iter(sorted(view.boards, key=lambda each: -view.totals(each).races)), None)
 
 
-def _rows(request: PageRequest, board: Board, standings: Sequence[PlayerStanding]) -> list[SheetRow]:
+def _rows(request: PageRequest, board: Board, standings: Sequence[PlayerStanding]) -> list[dict[str, Any]]:
+    """Return what the sheet shows of each player: `versus` has the record against each other one, by id."""
     view = request.view
     if len(standings) < 2:
         return []
     ids = [each.id for each in standings]
-    forecast = odds(view.ledger, board.stored, ids)
     form = last_results(view.ledger, board.key, ids, FORM)
     histories = {each: view.history(board, each) for each in ids}
-    races = {player: {race.sequence: race for race in history} for player, history in histories.items()}
-    rows = []
-    for standing, chance in zip(standings, forecast, strict=True):
-        own = histories[standing.id]
-        versus = {each: _versus(races[standing.id], races[each]) for each in ids if each != standing.id}
-        rows.append(SheetRow(standing, chance, fastest(own), form.get(standing.id, ()), versus))
-    return sorted(rows, key=lambda row: -row.odds.forecast.win_chance)
+    rows = [
+        {
+            "standing": standing,
+            "odds": chance,
+            "best": fastest(histories[standing.id]),
+            "form": form.get(standing.id, ()),
+            "versus": {each: _versus(histories[standing.id], histories[each]) for each in ids},
+        }
+        for standing, chance in zip(standings, odds(view.ledger, board.stored, ids), strict=True)
+    ]
+    return sorted(rows, key=lambda row: -row["odds"].forecast.win_chance)
 
 
-def _versus(mine: Mapping[int, PlayedRace], theirs: Mapping[int, PlayedRace]) -> Versus:
-    met = [(mine[number], theirs[number]) for number in mine.keys() & theirs.keys()]
-    last = float("inf")
+def _versus(mine: Sequence[PlayedRace], theirs: Sequence[PlayedRace]) -> tuple[int, int, float | None]:
+    """Return the races ahead and behind, and the median margin in seconds, below zero if ahead."""
+    others, last = {race.sequence: race for race in theirs}, float("inf")
+    met = [(race, others[race.sequence]) for race in mine if race.sequence in others]
     margins = [
         one.finish_time - other.finish_time
         for one, other in met
         if one.finish_time is not None and other.finish_time is not None
     ]
-    return Versus(
-        ahead=sum((one.place or last) < (other.place or last) for one, other in met),
-        behind=sum((one.place or last) > (other.place or last) for one, other in met),
-        margin=median(margins) if margins else None,
-    )
+    ahead = sum((one.place or last) < (other.place or last) for one, other in met)
+    behind = sum((one.place or last) > (other.place or last) for one, other in met)
+    return ahead, behind, median(margins) if margins else None

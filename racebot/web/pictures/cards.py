@@ -103,8 +103,7 @@ def pair_card(request: PageRequest, player: str, other: str) -> Content:
     found = request.view.pair(player, other, request.query.get("on", ""))
     if found is None:
         return None
-    one, two = found.people
-    comparison = found.comparison
+    board, (one, two), comparison = found
     canvas = Canvas()
     half = (RIGHT - MARGIN) / 2 - 30
     canvas.text(MARGIN, 136, player_name(request, one), _FACING, limit=half)
@@ -113,7 +112,7 @@ def pair_card(request: PageRequest, player: str, other: str) -> Content:
     canvas.text(RIGHT, 186, f"{integer(two.points)} points", _SMALL, SOFT, align=1)
     score = f"{comparison.ahead} – {comparison.behind}"
     canvas.text(WIDTH / 2, 340, score, _SCORE, ACCENT, align=0.5)
-    about = f"{counted(comparison.met, 'race')} together on {name(found.board.name)}"
+    about = f"{counted(comparison.met, 'race')} together on {name(board.name)}"
     canvas.text(WIDTH / 2, 396, about, _SMALL, SOFT, limit=RIGHT - MARGIN, align=0.5)
     chance = comparison.chance
     end = canvas.text(MARGIN, 486, percent(chance), _ROW)

@@ -162,12 +162,8 @@ class CategoryFace(NamedTuple):
     picture: str | None
 
 
-class Pair(NamedTuple):
-    """Two players, with their comparison on a leaderboard."""
-
-    board: Board
-    people: tuple[PlayerStanding, PlayerStanding]
-    comparison: Comparison
+Pair = tuple[Board, tuple[PlayerStanding, PlayerStanding], Comparison]
+"""Two players, with their comparison on a leaderboard."""
 
 
 def _remembered(method: Method) -> Method:
@@ -422,7 +418,7 @@ class LedgerView:
         if not shared:
             return None
         board, one = next((each for each in shared if each[0].address.stem == on), shared[0])
-        return Pair(board, (one, theirs[board.key]), compared(self.ledger, board.stored, player, other))
+        return board, (one, theirs[board.key]), compared(self.ledger, board.stored, player, other)
 
     def boards_of(self, report: RaceReport) -> list[Board]:
         """Return the leaderboards of a race, in the order of its report."""
