@@ -2,21 +2,19 @@
 
 import re
 from dataclasses import replace
-from io import BytesIO
 from pathlib import Path
 
 import pytest
 from builders import entrant, result
-from PIL import Image, ImageColor
 
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile
 from racebot.races.result import Profile
 from racebot.text.safe import initials
 from racebot.web.export import export_tokens
-from racebot.web.html.templating import THEME, asset
+from racebot.web.html.templating import THEME
 from racebot.web.routes import Pages
-from racebot.web.site.ledger_view import Document, LedgerView, theme_beside
+from racebot.web.site.ledger_view import Document, theme_beside
 
 from .conftest import Merge, data_at, document_at, page_at
 
@@ -65,24 +63,6 @@ def test_avatar_is_shown_once_it_is_fetched_and_initials_before(merge: Merge, tm
     picture = Pages(view, served=True).document(f"avatars/{name_of(AVATAR)}.webp", {})
     assert picture == Document(b"a picture", "image/webp")
     assert Pages(view, served=True).document("avatars/../../secret.webp", {}) is None
-
-
-@pytest.mark.parametrize(("path", "side"), [("favicon.ico", 32), ("apple-touch-icon.png", 180)])
-def test_icons_show_the_picture_of_the_svg(view: LedgerView, path: str, side: int) -> None:
-    svg = asset("assets/icon.svg").decode()
-    square = 4.5
-    background, *_ = re.findall(r'fill="(#\w{6})"', svg)
-    white = [(float(x), float(y)) for x, y in re.findall(r"M([\d.]+) ([\d.]+)", svg)]
-    assert len(white) == 8
-    content = document_at(view, path, served=False)
-    assert path in export_tokens(view, [])
-    with Image.open(BytesIO(content.body)) as image:
-        assert image.size == (side, side)
-        shown = image.convert("RGB")
-    for x, y in [(7 + square * n, 7 + square * m) for n in range(4) for m in range(4)]:
-        middle = (round((x + square / 2) * side / 32), round((y + square / 2) * side / 32))
-        wanted = "#ffffff" if (x, y) in white else background
-        assert shown.getpixel(middle) == ImageColor.getrgb(wanted)
 
 
 def test_page_shows_the_name_of_its_category(merge: Merge) -> None:

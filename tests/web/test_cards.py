@@ -9,14 +9,13 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from builders import entrant, result
+from builders import result
 from PIL import Image
 
 from racebot.races.result import Profile
 from racebot.web.pictures import cards, fonts
 from racebot.web.pictures.cards import HEIGHT, MARGIN, WIDTH, Canvas
 from racebot.web.pictures.fonts import Style
-from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import PNG, LedgerView
 
 from .conftest import Merge, document_at
@@ -37,24 +36,6 @@ def picture(view: LedgerView, path: str) -> Image.Image:
     content = document_at(view, path)
     assert content.media_type == PNG
     return Image.open(io.BytesIO(content.body)).convert("RGB")
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "cards/players/id-nobody/orb/any-orb.png",
-        "cards/players/id-ann/orb/other.png",
-        "cards/races/orb/zzz.png",
-        "cards/racers/id-nobody/orb/a.png",
-        "cards/racers/id-ann/orb/zzz.png",
-        "cards/compare/id-ann/id-ann.png",
-        "cards/compare/id-ann/id-nobody.png",
-        "cards/leaderboards/orb/other.png",
-        "cards/other.png",
-    ],
-)
-def test_unknown_pages_have_no_card(pages: Pages, path: str) -> None:
-    assert pages.document(path, {}) is None
 
 
 def test_card_changes_with_the_ratings(merge: Merge) -> None:
@@ -118,14 +99,6 @@ def test_long_text_is_cut_to_its_limit(text: str) -> None:
     assert fonts.width(short, style) <= 500
     assert short.endswith("…") and text.startswith(short[:-1].rstrip())
     assert fonts.shortened("Ann", style, 500) == "Ann"
-
-
-def test_a_race_of_many_entrants_and_one_without_ratings_have_cards(merge: Merge) -> None:
-    many = tuple(entrant(f"p{number}", time=3600_000_000 + number) for number in range(80))
-    unrated = result("alone", "ann", after=5)
-    view = merge([result("many", entrants=many), unrated])
-    assert picture(view, "cards/races/orb/many.png").size == (WIDTH, HEIGHT)
-    assert picture(view, "cards/races/orb/alone.png").size == (WIDTH, HEIGHT)
 
 
 def test_cards_are_drawn_in_several_threads_at_once(view: LedgerView) -> None:

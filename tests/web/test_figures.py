@@ -15,7 +15,6 @@ from racebot.queries.player import OpponentRecord
 from racebot.queries.standings import Listing
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
-from racebot.standings.counting import LeaderboardConfig
 from racebot.web.html import explained as module, templating
 from racebot.web.html.explained import ChangeSizes, histogram, race_figures
 from racebot.web.site.ledger_view import LedgerView
@@ -166,17 +165,6 @@ def test_unfair_looking_results_are_counted(view: LedgerView) -> None:
     assert (found.races, found.entries) == (3, 7)
     assert found.finished == pytest.approx(6 / 7)
     assert (found.unfinished, found.gained_unfinished, found.winners, found.lost_winning) == (1, 0, 3, 0)
-
-
-def test_unfinished_entries_that_gained_are_counted(merge: Merge) -> None:
-    # Ties between unfinished racers are draws, in which the lowest rated gains.
-    config = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "unfinished": "tie"})
-    races = [result("a", "ann bo"), *(result(f"r{n}", "ann", dnf="bo di", after=n + 1) for n in range(3))]
-    view = merge(races, config)
-    gained = view.ledger.connection.db.execute(
-        "SELECT count(*) FROM changes WHERE place IS NULL AND points_after > points_before"
-    ).fetchone()[0]
-    assert of(view).gained_unfinished == gained
 
 
 def test_of_many_pairs_a_part_of_every_race_is_taken(merge: Merge, monkeypatch: pytest.MonkeyPatch) -> None:

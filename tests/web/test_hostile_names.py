@@ -27,7 +27,7 @@ from racebot.standings.counting import RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.html import leaderboard
 from racebot.web.routes import Pages
-from racebot.web.site.ledger_view import Document, LedgerView, Publication
+from racebot.web.site.ledger_view import Document, LedgerView, Publication, Streamed
 from racebot.web.site.live_rooms import LiveReader
 
 from .conftest import SIMPLE, Seen, document_at
@@ -93,8 +93,8 @@ def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> LedgerView:
     return view
 
 
-def documents(view: LedgerView, route: Route, *, served: bool) -> Iterator[tuple[str, Document]]:
-    """Yield the documents of a route for every player, with their addresses."""
+def documents(view: LedgerView, route: Route, number: int, *, served: bool) -> Iterator[tuple[str, Document]]:
+    """Yield the documents of a route for some players, others for each number, with their addresses."""
     (board,) = view.boards
     few = not served or route.pattern.endswith(".png")  # to save time: tests of cards try all names
     fields = {
@@ -107,13 +107,16 @@ def documents(view: LedgerView, route: Route, *, served: bool) -> Iterator[tuple
         "stage": "open",
     }
     fields |= {"picture": "0" * 24, "page": "1"}
-    for player, name in list(zip(PLAYERS, NAMES, strict=True))[: 2 if few else None]:
+    for player, name in list(zip(PLAYERS, NAMES, strict=True))[number % 5 :: 5][: 1 if few else None]:
         path = route.path(**fields, player=player)
         asked = {"q": name, "name": name, "a": player, "b": PLAYERS[3], "players": ",".join(PLAYERS)}
         for query in ({}, asked) if route.query & asked.keys() else ({},):
             with suppress(BadQueryError):
-                if Pages(view, served=served).document(path, query) is not None:
-                    yield f"{path}?{query}", document_at(view, path, query, served=served)
+                found = Pages(view, served=served).document(path, query)
+                if isinstance(found, Streamed):
+                    found = Document(b"".join(found.chunks()), found.media_type)
+                if isinstance(found, Document):
+                    yield f"{path}?{query}", found
         if "player" not in route.pattern and not route.query & asked.keys():
             return
 
@@ -162,8 +165,8 @@ def check(document: Document, where: str) -> None:
 def test_hostile_names_are_harmless_at_every_address(view: LedgerView) -> None:
     without = set(ROUTES)
     for served in (True, False):
-        for name, route in ROUTES.items():
-            for where, document in documents(view, route, served=served):
+        for number, (name, route) in enumerate(ROUTES.items()):
+            for where, document in documents(view, route, number, served=served):
                 check(document, where)
                 without.discard(name)
     assert without == {"PICTURE", "SMALL_PICTURE"}, "avatars have no names"

@@ -185,6 +185,7 @@ def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> N
     live.write(replace(OPEN, status="in_progress", started_at=datetime(2026, 3, 1, 12, 34, 56, tzinfo=UTC)))
     page = live.get("/live")
     assert "in progress since 12:34 UTC" in words(page) and "2026-03-01T12:34:56Z" in page.text
+    assert "Live 1 room" in words(live.get("/")).replace("\xa0", " ")
     live.write(FINISHED)
     shown = words(live.get("/live"))
     assert "finished, not recorded yet" in shown
@@ -360,18 +361,6 @@ def test_live_page_shows_the_latest_results_of_all_leaderboards(live: Live) -> N
 UNKNOWN = room(racer("ann", win_chance=None, finish_chance=None))
 
 
-@pytest.mark.parametrize(
-    "rooms", [(), (OPEN,), (UNKNOWN,), (FINISHED,), (replace(OPEN, race="orb/live-2"), FINISHED)]
-)
-def test_live_page_has_columns_for_what_is_known(live: Live, rooms: tuple[LiveRoom, ...]) -> None:
-    live.write(*rooms)
-    page = live.get("/live").text
-    open_room, finished = (any(room.status == status for room in rooms) for status in ("open", "finished"))
-    assert (">To finish</th>" in page) == (open_room and rooms != (UNKNOWN,))
-    assert (">To win<" in page) == (bool(rooms) and rooms != (UNKNOWN,))
-    assert ("before the start</span>" in page) == finished == ("Changes count once" in page)
-
-
 def test_live_page_names_the_category_of_a_room_only_if_there_are_several(live: Live) -> None:
     live.write(OPEN)
     assert "live-1 open Any Orb" in words(live.get("/live"))
@@ -388,14 +377,6 @@ def test_live_page_says_when_the_bot_is_silent_or_down(live: Live) -> None:
     assert "has been silent since" in words(live.get("/live"))
     live.write(OPEN, ago=1200)
     assert "live-1" not in words(live.get("/live"))
-
-
-def test_front_page_counts_open_rooms_only_while_there_are_any(live: Live) -> None:
-    live.write(OPEN, replace(FINISHED, race="orb/live-2"))
-    front = live.get("/")
-    assert 'href="live.html"' in front.text and "2 rooms" in words(front).replace("\xa0", " ")
-    live.write()
-    assert "on-air" not in live.get("/").text
 
 
 def test_api_lists_live_rooms_with_the_newest_first(live: Live) -> None:
@@ -483,12 +464,6 @@ def test_overlays_show_odds_then_coming_changes_then_final_ones(
     assert words(live.get(f"/overlay/{path}")) == shown
 
 
-def test_player_overlay_shows_the_last_change_for_a_while(live: Live) -> None:
-    late = replace(result("d", "bo ann"), ended_at=datetime.now(UTC) - timedelta(minutes=5))
-    live.rate(late)
-    assert "Bo" in (shown := words(live.get("/overlay/player/id-bo"))) and "+" in shown
-
-
 def at(race: str, status: str, hours: float, *, board: str = BOARD) -> LiveRoom:
     """A room with Ann that was opened, that started, or that ended, some hours ago."""
     moment = datetime.now(UTC) - timedelta(hours=hours)
@@ -560,6 +535,8 @@ def test_player_overlay_shows_the_current_room(live: Live) -> None:
     live.write(at("new", "open", 1, board="orb/other"))
     assert words(live.get("/overlay/player/id-ann")) == "Ann 1000 50% to win"
     assert words(live.get("/overlay/player/id-ann?board=orb/any-orb")) == "Ann 1190 2nd of 5"
+    live.rate(replace(result("d", "bo ann"), ended_at=datetime.now(UTC) - timedelta(minutes=5)))
+    assert "+" in words(live.get("/overlay/player/id-bo"))
 
 
 @pytest.mark.parametrize("path", ["/overlay/room/orb/live-1", "/overlay/player/id-ann", "/overlay/style.css"])
@@ -630,15 +607,6 @@ async def test_events_follow_the_rooms(live: Live) -> None:
         assert json.loads(await next_event(lines))["rooms"][0]["status"] == "finished"
         live.write()
         assert json.loads(await next_event(lines))["rooms"] == []
-
-
-@pytest.mark.usefixtures("quick")
-async def test_overlay_of_a_player_follows_the_ledger(live: Live) -> None:
-    async with followed(live, "overlay/part/player/id-ann") as (_, answer):
-        lines = answer.aiter_lines()
-        assert "1190" in await next_event(lines)
-        live.rate(result("d", "bo ann", after=300))
-        assert "1190" not in await next_event(lines)
 
 
 async def shown(match: MatchedRoute, query: Mapping[str, str]) -> Document | None:
