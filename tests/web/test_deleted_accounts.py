@@ -21,7 +21,7 @@ from racebot.queries.races import latest_races
 from racebot.queries.records import upsets
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import NO_NAME, Entrant, RaceResult
-from racebot.web.html.race import story
+from racebot.web.html.fragments import story
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView
 

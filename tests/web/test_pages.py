@@ -19,7 +19,7 @@ from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.text.format import gap
 from racebot.web.html import explained
-from racebot.web.html.race import story
+from racebot.web.html.fragments import story
 from racebot.web.routes import Pages
 from racebot.web.site.formats import percentile
 from racebot.web.site.ledger_view import Document, LedgerView, Moved, Publication

@@ -17,7 +17,7 @@ from racebot.queries.recap import podium
 from racebot.scoring.table import standings
 from racebot.text.format import integer, signed, timer
 from racebot.web.html import templating
-from racebot.web.html.race import places
+from racebot.web.html.fragments import places
 from racebot.web.site.formats import ordinal, plain_name, race_title, slug, standing as standing_of, total
 from racebot.web.site.ledger_view import ATOM, Board, Content, Document, PageRequest
 

@@ -1,23 +1,32 @@
-"""Pieces of HTML that rows repeat. They are functions: in a template they take ten times as long."""
+"""What templates ask for: pieces of HTML that rows repeat and templates make slowly, and facts of races."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from math import isclose
+from typing import NamedTuple, Protocol
 
 from markupsafe import Markup, escape
 
 from racebot import addresses
 from racebot.addresses import link
 from racebot.live_file import LiveEntrant
+from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.history import ShortResult
-from racebot.queries.race import RacedEntrant, RatedEntrant
+from racebot.queries.leaderboard import new_places
+from racebot.queries.race import RacedEntrant, RaceOnBoard, RaceReport, RatedEntrant, course_of
+from racebot.queries.races import RaceRow, races_numbered
+from racebot.queries.records import UPSET
+from racebot.queries.standings import listed_now
+from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus, result_label
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import signed
-from racebot.web.site.formats import day, iso, minute, ordinal, shown_name, sign, slug
-from racebot.web.site.ledger_view import PageRequest
+from racebot.web.html import charts
+from racebot.web.site.formats import day, iso, minute, ordinal, percent, shown_name, sign, slug
+from racebot.web.site.ledger_view import Board, LedgerView, PageRequest
 
 
 def change(points: int) -> Markup:
@@ -153,3 +162,137 @@ def score_cells(racer: LeagueStanding) -> Markup:
         for at, each in enumerate(racer.scores)
     )
     return Markup("".join(cells))  # noqa: S704 - numbers alone
+
+
+# Of races
+
+PARTS = {"finish", "place"}
+"""The parts of a change that are shown with their points; a limit is shown with its rule."""
+MOST_LINES = 60  # races with more entrants are not drawn
+
+
+def fastest(part: RaceOnBoard) -> float | None:
+    """Return the best finish time in seconds, None if there is none."""
+    return min((each.finish_time for each in part.placed if each.finish_time is not None), default=None)
+
+
+class Reason(NamedTuple):
+    """A reason for a change, perhaps with points and short words for phones, or a verb with an opponent."""
+
+    words: str
+    points: int | None = None
+    short: str = ""
+    opponent: str = ""
+    chance: float = 0.0
+
+
+def why(entrant: RatedEntrant, names: Mapping[str | None, str]) -> tuple[list[Reason], list[Reason]]:
+    """Return the reasons for a change, those first that phones show. `names` has the entrants by user id."""
+    items = parts_of(entrant)
+    brief = len(items) or 1
+    is_part = entrant.why and entrant.why[-1].kind in {ReasonKind.FINISH, ReasonKind.PLACE, ReasonKind.LIMIT}
+    if entrant.why and not entrant.pushed and not (is_part and entrant.change):
+        items.append(Reason(entrant.reasons[-1]))
+        if entrant.place is None:  # on phones, no time takes up room
+            brief = len(items)
+    met = [("", each) for each in entrant.pushed]
+    met += [("but ", entrant.opposed)] if entrant.opposed is not None else []
+    for but, each in met:
+        words, name = f"{but}{'beat' if each.beaten else 'behind'}", each.team or names[each.player]
+        items.append(Reason(words, opponent=name, chance=each.chance))
+    return items[:brief], items[brief:]
+
+
+def parts_of(entrant: RatedEntrant) -> list[Reason]:
+    """Return the parts that a change adds up from, the largest first, then a limit with its rule."""
+    if not entrant.change:
+        return []
+    largest = sorted(entrant.parts.items(), key=lambda part: abs(part[1]), reverse=True)
+    found = [
+        Reason(entrant.standing if name == "finish" and entrant.place is None else name, points)
+        for name, points in largest
+        if points and name in PARTS
+    ]
+    limits = [reason for reason in entrant.why if found and reason.kind is ReasonKind.LIMIT]
+    return found + [Reason(RULES[str(each.rule)], each.points, "limit") for each in limits]
+
+
+def story(part: RaceOnBoard) -> str:
+    """Compare the result with the odds in a sentence; empty if several or no racers were favored."""
+    winners = [entrant for entrant in part.entrants if entrant.standing == "1"]
+    deleted_winner = any(entrant.standing == "1" for entrant in part.unrated)
+    best = max((entrant.win_chance for entrant in part.entrants), default=0.0)
+    favorites = [entrant for entrant in part.entrants if isclose(entrant.win_chance, best)]
+    if not winners or deleted_winner or len(favorites) > 1:
+        return ""
+    favorite = favorites[0]
+    names = " and ".join(shown_name(each.name, 40) for each in winners)
+    chance = percent(winners[0].win_chance)
+    if favorite in winners:
+        return f"{names} won as the favorite, with a chance of {chance}."
+    other = shown_name(favorite.name, 40)
+    upset = "an upset" if winners[0].win_chance < UPSET else "against the odds"
+    finished = f"had a {favorite.standing}" if favorite.place is None else f"came {ordinal(favorite.place)}"
+    return f"{names} won with a chance of {chance}, {upset}. The favorite, {other}, {finished}."
+
+
+def drawn_story(view: LedgerView, board: Board, part: RaceOnBoard, report: RaceReport) -> charts.Story | None:
+    """Draw a recorded race from expected to actual places; None for a single entrant and a race of teams."""
+    by_team = board.stored.teams != TeamPolicy.INDIVIDUAL and any(each.team for each in report.result)
+    drawn = not by_team and 2 <= len(part.entrants) <= MOST_LINES
+    course = course_of(view.ledger, board.stored, report.race) if drawn else None
+    if course is None:
+        return None
+    winner = part.entrants[0]
+    upset = winner.place == 1 and winner.win_chance < UPSET
+    label = "Lines from each racer's expected place to the place taken. The table above has all numbers."
+    return charts.Story(label, part.entrants, course, upset=upset)
+
+
+def sum_of(entrant: RatedEntrant) -> list[tuple[str, int, float, float, str]]:
+    """Return the bars of what a change adds up from, in order; none if the model does not tell."""
+    rules = [RULES[str(each.rule)] for each in entrant.why if each.kind is ReasonKind.LIMIT]
+    words = {
+        "finish": "Finishing" if entrant.place else entrant.standing,
+        "place": "Place",
+        "limit": f"Limit: {rules[0]}" if rules else "Limit",
+    }
+    parts = [(words[name], points) for name, points in entrant.parts.items() if points and name in words]
+    return charts.waterfall(entrant.before, parts)
+
+
+def targets(view: LedgerView, stem: str | None, part: RaceOnBoard) -> dict[str, tuple[int, int]]:
+    """Return how many points each listed racer is behind which place, by player; empty after a later race."""
+    board = None if stem is None else view.board(stem)
+    if board is None or part.sequence not in {0, view.ledger.ratings.count(board.stored)}:
+        return {}
+    points = {each.player: each.points for each in listed_now(view.ledger, board.stored, board.listing)}
+    points |= {each.id: each.after for each in part.entrants if each.id is not None and each.id in points}
+    levels = sorted(points.values())
+    found = {}
+    for each in part.entrants:
+        above = bisect_right(levels, each.after)
+        if each.id is not None and each.id in points and above < len(levels):
+            place = 1 + len(levels) - bisect_right(levels, levels[above])
+            found[each.id] = levels[above] - each.after, place
+    return found
+
+
+def around(view: LedgerView, board: Board, part: RaceOnBoard) -> list[tuple[str, str]]:
+    """Return the races before and after a recorded race on a leaderboard, with their words."""
+    found = races_numbered(view.ledger, board.key, [part.sequence - 1, part.sequence + 1])
+    words = {part.sequence - 1: "Previous race", part.sequence + 1: "Next race"}
+    return [(words[number], found[number].race) for number in sorted(found)]
+
+
+def places(view: LedgerView, board: Board, report: RaceReport | RaceRow) -> dict[str, tuple[int | None, int]]:
+    """Return the places before and after a recorded race of its players whom the leaderboard then listed."""
+    row = view.ledger.ratings.get(board.stored, report.race)
+    if row is None:
+        return {}
+    at, changes = report.ended_at, row.changes
+    return new_places(view.ledger, board.stored, board.listing, at, changes, row.sequence)
+
+
+def names_of(part: RaceOnBoard) -> dict[str | None, str]:
+    return {each.id: each.name for each in part.entrants}

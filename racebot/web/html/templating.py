@@ -165,9 +165,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    from racebot.web.html import race  # noqa: PLC0415 - it renders by this module
-
-    ours = [function for module in (race, formats, fragments) for function in _functions_of(module)]
+    ours = [function for module in (formats, fragments) for function in _functions_of(module)]
     ours += [charts.score_graph, counted, estimate, forecast_of, gap, initials, integer]
     ours += [addresses.segment, signed, timer]
     environment.filters |= {function.__name__: function for function in ours}
