@@ -40,7 +40,6 @@ PAUSES = {
     "racebot.bot.failures": ("FIRST_PAUSE",),
     "racebot.bot.room.case": (
         "CERTAIN_AFTER",
-        "MAX_AGE",
         "READ_AFTER",
         "READ_PAUSE",
         "RETRY_PAUSE",

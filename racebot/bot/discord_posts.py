@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from racebot.addresses import RACE_CARD, room_address
-from racebot.bot.room.announcements import masked, rank_changes
+from racebot.bot.room.announcements import shown_race
 from racebot.chat.format import NO_BREAK, chat_names, ordinal, percent
 from racebot.chat.links import board_page, race_page
 from racebot.chat.rating_message import opening, players, score_lines
@@ -108,25 +108,24 @@ def _description(embed: Embed, texts: Texts, limit: int) -> str:
 
 def race_embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, *, settled: bool) -> Embed:
     """Return a leaderboard's part of what a post shows of its race, which is `settled` if it counts."""
-    texts, board, shown = settings.texts, rated.leaderboard, masked(ledger, rated, settings.texts)
-    names = chat_names(shown.result.entrants, texts)
+    texts, board = settings.texts, rated.leaderboard
+    here = shown_race(ledger, settings, rated, settled=settled)
+    names = chat_names(here.result.entrants, texts)
     names = {player: in_markdown(name) for player, name in names.items()}
     lines, goal = [] if settled else [opening([rated], texts)], plain(board.name)
-    listing = listing_of(settings, board)
-    rules = listing.ordering
+    rules = listing_of(settings, board).ordering
     table = None
-    if rules and scored(board, shown.result, rules, rated.note):
-        table = league(ledger, board, rules, shown.result, before=post.race)
+    if rules and scored(board, here.result, rules, rated.note):
+        table = league(ledger, board, rules, here.result, before=post.race)
     winner, chance = winner_of(board, rated.changes, ledger.people.hidden())
     if table:
         lines.append(texts.scores.format(leaderboard=goal, number=len(table.races)))
         entries = _scores(table, names, texts)
     else:
         lines += [texts.info.format(goal=goal)] if settled else []
-        moves = post.moves.get(shown.result.fingerprint(), {}).get(board.name, {})
-        ranks = replace(rank_changes(ledger, shown, listing, settled=settled), moves=moves)
+        here = replace(here, moves=post.moves.get(here.result.fingerprint(), {}).get(board.name, {}))
         own = texts.model_copy(update={"player": texts.discord_player})
-        entries = [*players(shown, own, ranks, escape=in_markdown).values()] or [texts.no_changes]
+        entries = [*players(here, own, escape=in_markdown).values()] or [texts.no_changes]
     is_upset = winner is not None and winner.races_before >= settings.provisional_races
     upset = upset_line(names[winner.player], chance, texts) if winner and is_upset else ""
     avatar = ledger.profiles.get(winner.player if winner else "").avatar
@@ -143,7 +142,7 @@ def race_embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace,
             upset,
             " · ".join(f"[{in_markdown(label)}]({to})" for label, to in links.items() if label and to),
         ],
-        timestamp=exact_time(shown.result.ended_at),
+        timestamp=exact_time(here.result.ended_at),
         pictures={
             "thumbnail": avatar and urljoin(settings.site, avatar),
             "image": race_page(settings, post.race, RACE_CARD) if page and settings.pages_cards else None,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges, by_place, players
+from racebot.chat.rating_message import by_place, players
 from racebot.ledger.outbox import MetaEntry
 from racebot.settings.model import InfoPolicy
 from racebot.settings.texts import DEFAULT_TEXTS, Texts
@@ -20,19 +20,13 @@ META_LIMIT = 2048
 META_KEY = "racebot"
 
 
-def info_block(
-    rated: RatedRace,
-    texts: Texts = DEFAULT_TEXTS,
-    ranks: RankChanges = NO_RANK_CHANGES,
-    *,
-    page: str | None = None,
-) -> str:
+def info_block(rated: RatedRace, texts: Texts = DEFAULT_TEXTS, page: str | None = None) -> str:
     """Return the final changes for the race page. Players after the first 8 are counted, not named.
 
     `page` is the address of the race's published page.
     """
     opening = texts.info.format(goal=without_domains(plain(rated.leaderboard.name)))
-    parts = [without_domains(text) for text in players(rated, texts, ranks).values()]
+    parts = [without_domains(text) for text in players(rated, texts).values()]
     text = ""
     for shown in range(min(len(parts), MOST_ENTRIES), -1, -1):
         more = texts.more.format(count=len(parts) - shown) if shown < len(parts) else ""

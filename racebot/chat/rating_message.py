@@ -7,7 +7,6 @@ each entry stays on one line, and a message that would exceed the site's limit i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import timedelta
 
 from racebot.chat.format import chat_names, ordinal, shown_points, unbroken
@@ -30,28 +29,8 @@ Entries = Mapping[str, Mapping[str, str]]
 """The entries of an announcement: texts by user id, by leaderboard."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankChanges:
-    """What a race changed in a ranking: players' new places, below zero for one who fell, by user id.
-
-    `unranked` players have too few finishes to be ranked after the race.
-    """
-
-    moves: Mapping[str, int] = field(default_factory=dict)
-    unranked: frozenset[str] = frozenset()
-
-
-NO_RANK_CHANGES = RankChanges()
-RankChangesByBoard = Mapping[str, RankChanges]
-"""By the name of the leaderboard."""
-
-
 def announcement(
-    rated: Sequence[RatedRace],
-    texts: Texts = DEFAULT_TEXTS,
-    *,
-    ranks: RankChangesByBoard | None = None,
-    settled: bool = False,
+    rated: Sequence[RatedRace], texts: Texts = DEFAULT_TEXTS, *, settled: bool = False
 ) -> list[str]:
     """Return the messages that announce the changes of a finished race, if there are any.
 
@@ -62,7 +41,7 @@ def announcement(
         teams = [each for each in rated if each.note == TEAM_RACE]
         return [texts.team_race.format(goal=_goal(teams))] if teams and texts.team_race else []
     first = texts.info.format(goal=_goal(changed)) if settled else opening(changed, texts)
-    return split(first, _joined(entries(changed, texts, ranks), texts), texts) if first else []
+    return split(first, _joined(entries(changed, texts), texts), texts) if first else []
 
 
 def opening(changed: Sequence[RatedRace], texts: Texts) -> str:
@@ -77,12 +56,7 @@ def opening(changed: Sequence[RatedRace], texts: Texts) -> str:
 
 
 def correction(
-    rated: Sequence[RatedRace],
-    announced: Entries,
-    edits: Sequence[Edit],
-    texts: Texts = DEFAULT_TEXTS,
-    *,
-    ranks: RankChangesByBoard | None = None,
+    rated: Sequence[RatedRace], announced: Entries, edits: Sequence[Edit], texts: Texts = DEFAULT_TEXTS
 ) -> list[str]:
     """Return the messages that correct an announcement: the edits, and the entries that changed.
 
@@ -91,7 +65,7 @@ def correction(
     """
     if not texts.correction:
         return []
-    now = entries([each for each in rated if each.changes], texts, ranks)
+    now = entries([each for each in rated if each.changes], texts)
     changed = {}
     for each in rated:
         board, of = each.leaderboard.name, now.get(each.leaderboard.name, {})
@@ -102,22 +76,13 @@ def correction(
     return split(opening, _joined(changed, texts) or [texts.no_changes], texts)
 
 
-def entries(
-    rated: Sequence[RatedRace], texts: Texts = DEFAULT_TEXTS, ranks: RankChangesByBoard | None = None
-) -> dict[str, dict[str, str]]:
+def entries(rated: Sequence[RatedRace], texts: Texts = DEFAULT_TEXTS) -> dict[str, dict[str, str]]:
     """Return the entries by user id, in order of places, for each leaderboard."""
-    return {
-        each.leaderboard.name: players(each, texts, (ranks or {}).get(each.leaderboard.name, NO_RANK_CHANGES))
-        for each in rated
-    }
+    return {each.leaderboard.name: players(each, texts) for each in rated}
 
 
 def players(
-    rated: RatedRace,
-    texts: Texts = DEFAULT_TEXTS,
-    ranks: RankChanges = NO_RANK_CHANGES,
-    *,
-    escape: Callable[[str], str] = str,
+    rated: RatedRace, texts: Texts = DEFAULT_TEXTS, *, escape: Callable[[str], str] = str
 ) -> dict[str, str]:
     """Return one entry for each rated entrant, by user id: finishers by place, DNFs, the disqualified.
 
@@ -137,7 +102,7 @@ def players(
     for change in ordered:
         entrant, team = entrants[change.player], teams[change.player]
         template = texts.player if team is None else texts.team_member
-        first, last, move = Count(team != last), team, ranks.moves.get(change.player, 0)
+        first, last, move = Count(team != last), team, rated.moves.get(change.player, 0)
         arrow, place = "▲" if move > 0 else "▼", abs(move)
         if template:
             text = template.format(
@@ -147,7 +112,7 @@ def players(
                 name=escape(names[change.player]),
                 time=f" · {timer(entrant.seconds)}" if entrant.seconds else "",
                 before=integer(change.points_before),
-                after=shown_points(change.points_after, texts, ranked=change.player not in ranks.unranked),
+                after=shown_points(change.points_after, texts, ranked=change.player not in rated.unranked),
                 change=signed(change.points_change),
                 new=texts.new if change.races_before == 0 else "",
                 move=texts.move.format(arrow=arrow, place=place, ordinal=ordinal(place, texts))

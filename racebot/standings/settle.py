@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from racebot.errors import DamagedRaceError
@@ -29,12 +29,18 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class RatedRace:
-    """A race's effect on one leaderboard. `note` says why no rating changed, if none did."""
+    """A race's effect on one leaderboard. `note` says why no rating changed, if none did.
+
+    Messages also show `moves`, new places by user id, below zero for one who fell, and mark the points of
+    `unranked` players, who have too few finishes.
+    """
 
     leaderboard: Leaderboard
     result: RaceResult
     changes: tuple[Change, ...]
     note: str | None = None
+    moves: Mapping[str, int] = field(default_factory=dict)
+    unranked: frozenset[str] = frozenset()
 
     @property
     def by_team(self) -> bool:

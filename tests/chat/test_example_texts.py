@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from builders import GOAL, result
 
-from racebot.chat.rating_message import MESSAGE_LIMIT, RankChanges, announcement
+from racebot.chat.rating_message import MESSAGE_LIMIT, announcement
 from racebot.ledger.rows import Change, Leaderboard
 from racebot.settings.texts import Texts
 from racebot.standings.settle import RatedRace
@@ -58,8 +58,7 @@ def test_translated_rating_messages_are_as_few(path: Path, entrants: int, most: 
         Change(f"id-{name}", n + 1, (1.5,), (1.4,), 1500, 1400, 9) for n, name in enumerate(names)
     )
     board = Leaderboard("orb", GOAL, (GOAL,), "thurstone-hurdle", {}, "ignore")
-    rated = RatedRace(board, result("r", " ".join(names)), changes)
-    ranks = {GOAL: RankChanges({changes[0].player: 5})}
-    messages = announcement([rated], texts, ranks=ranks)
+    rated = RatedRace(board, result("r", " ".join(names)), changes, moves={changes[0].player: 5})
+    messages = announcement([rated], texts)
     assert len(messages) <= most
     assert all(len(message) <= MESSAGE_LIMIT for message in messages)

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from racebot.bot.discord import race_embeds
 from racebot.bot.discord_posts import body
-from racebot.bot.room.announcements import masked
+from racebot.bot.room.announcements import shown_race
 from racebot.chat.answers.answers import Answers
 from racebot.chat.info_box import info_block
 from racebot.ledger.discord import Post
@@ -130,7 +130,8 @@ def answers(
         yield "race", race, facts(report.result)
         for rated in settler.rated(race):
             if rated.leaderboard.name == name:
-                yield "info box", race, info_block(masked(ledger, rated, settings.texts), settings.texts)
+                shown = shown_race(ledger, settings, rated, settled=True)
+                yield "info box", race, info_block(shown, settings.texts)
         embeds = race_embeds(ledger, settings, Post(race, "1234567890", "result", None, {}, None))
         yield "discord", race, body([each for each in embeds if each.board == name], settings.texts)
     chat = Answers(settler, settings)

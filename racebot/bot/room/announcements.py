@@ -11,21 +11,19 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 
 from racebot.chat import info_box, rating_message
 from racebot.chat.links import race_page, rating_buttons
-from racebot.chat.rating_message import NO_RANK_CHANGES, RankChanges, race_scores
+from racebot.chat.rating_message import race_scores
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, chat_messages
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import new_places
 from racebot.queries.scores import scored
-from racebot.queries.standings import Listing, listing_of
+from racebot.queries.standings import listing_of
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
-from racebot.settings.texts import Texts
 from racebot.standings.settle import RatedRace
 from racebot.text.format import Count, exact_time
 from racebot.text.safe import plain
@@ -81,9 +79,8 @@ class Announcements:
             body = ChatBody("", result=key)
             return "announcement" if self._put_changes(rated, body, settled=settled) else None
         edits = edits_between(last.told, result)
-        named = [masked(self.ledger, each, self.settings.texts) for each in rated if each.changes]
-        ranks = self._rank_changes(named, settled=settled)
-        entries = rating_message.entries(named, self.settings.texts, ranks)
+        named = [self._shown(each, settled=settled) for each in rated if each.changes]
+        entries = rating_message.entries(named, self.settings.texts)
         if not edits and list(entries.values()) == list(last.entries.values()):
             return None
         number = 1 + max(body.correction for _, body in chat_messages(self.ledger.messages.of(result.name)))
@@ -109,9 +106,9 @@ class Announcements:
     ) -> None:
         """Queue a race's message on Discord, if it has changes and `is_new`, or an edit of a queued one."""
         changed = [each for each in rated if each.changes]
-        moves = {name: each.moves for name, each in self._rank_changes(changed).items()}
+        moves = None if settled else {each.leaderboard.name: self._shown(each).moves for each in changed}
         webhooks = [self.settings.webhook_of(each.leaderboard) for each in changed if is_new]
-        self.ledger.posts.put(result, filter(None, webhooks), None if settled else moves)
+        self.ledger.posts.put(result, filter(None, webhooks), moves)
 
     def repeat(self, rated: Sequence[RatedRace], ordered_in: str) -> bool:
         """Queue the changes of a finished race once more. Return False if there are none.
@@ -196,27 +193,18 @@ class Announcements:
         A race that counted and does not any more replaces them.
         """
         texts = self.settings.texts
-        boards = [masked(self.ledger, each, texts) for each in rated if each.changes]
+        boards = [self._shown(each, settled=True) for each in rated if each.changes]
         kinds = {each.message.kind for each in self.ledger.messages.of(race)}
         if self.bot is None or not (boards or "meta" in kinds):
             return
         self._put(race, MetaBody(tuple(map(info_box.meta_entry, boards))))
         if texts.info and (boards or "info" in kinds):
-            ranks, page = self._rank_changes(boards, settled=True), race_page(self.settings, race)
-            blocks = [
-                info_box.info_block(each, texts, ranks.get(each.leaderboard.name, NO_RANK_CHANGES), page=page)
-                for each in boards
-            ]
+            page = race_page(self.settings, race)
+            blocks = [info_box.info_block(each, texts, page) for each in boards]
             self._put(race, InfoBody(tuple(blocks or [texts.not_counted])))
 
-    def _rank_changes(self, rated: Sequence[RatedRace], *, settled: bool = False) -> dict[str, RankChanges]:
-        """Return what a race changed in the ranking, by leaderboard.
-
-        If it is settled, the standings include the race already, and new places are not marked.
-        """
-        listed = [(each, listing_of(self.settings, each.leaderboard)) for each in rated]
-        find = partial(rank_changes, self.ledger, settled=settled)
-        return {each.leaderboard.name: find(each, listing) for each, listing in listed}
+    def _shown(self, rated: RatedRace, *, settled: bool = False) -> RatedRace:
+        return shown_race(self.ledger, self.settings, rated, settled=settled)
 
     def _put_changes(
         self,
@@ -232,12 +220,11 @@ class Announcements:
         A correction lists the entries that differ from `announced`.
         """
         result, texts = rated[0].result, self.settings.texts
-        rated = [masked(self.ledger, each, texts) for each in rated]
-        ranks = self._rank_changes(rated, settled=settled)
+        rated = [self._shown(each, settled=settled) for each in rated]
         if body.correction:
-            parts = rating_message.correction(rated, announced or {}, body.edits, texts, ranks=ranks)
+            parts = rating_message.correction(rated, announced or {}, body.edits, texts)
         else:
-            parts = rating_message.announcement(rated, texts, ranks=ranks, settled=settled)
+            parts = rating_message.announcement(rated, texts, settled=settled)
         for each in rated:
             parts += self._race_scores(each)
         changed = [each for each in rated if each.changes]
@@ -246,7 +233,7 @@ class Announcements:
             if is_last and body.result is not None:
                 part = replace(part, told=facts_of(result))
             if is_last and changed:
-                entries = rating_message.entries(changed, texts, ranks)
+                entries = rating_message.entries(changed, texts)
                 buttons = rating_buttons(self.settings, self.ledger, changed[0].leaderboard, result.name)
                 part = replace(part, entries=entries, buttons=buttons)
                 points = (
@@ -295,11 +282,32 @@ class Announcements:
         return sent[withdrawn[-1] :] if withdrawn else sent
 
 
-def masked(ledger: Ledger, rated: RatedRace, texts: Texts) -> RatedRace:
-    """Leave hidden players out of a message."""
-    hidden = ledger.people.hidden()
-    changes = tuple(each for each in rated.changes if each.player not in hidden)
-    return replace(rated, result=ledger.people.masked(rated.result, texts.hidden_name), changes=changes)
+def shown_race(ledger: Ledger, settings: Settings, rated: RatedRace, *, settled: bool) -> RatedRace:
+    """Return what messages show of a race: no hidden players, new places, and who is not ranked yet.
+
+    If it is settled, the standings include the race already, and new places are not known.
+    """
+    board, hidden = rated.leaderboard, ledger.people.hidden()
+    listing = listing_of(settings, board)
+    places = {} if settled else new_places(ledger, board, listing, rated.result.ended_at, rated.changes)
+    moves = {
+        player: new if new < old else -new
+        for player, (old, new) in places.items()
+        if old is not None and new != old and new <= MARKED_PLACES
+    }
+    unranked = set()
+    for change in rated.changes:
+        standing = ledger.standings.get(board, change.player)
+        finishes = (standing.finishes if standing else 0) + (not settled and change.place is not None)
+        if finishes < listing.minimum_finishes:
+            unranked.add(change.player)
+    return replace(
+        rated,
+        result=ledger.people.masked(rated.result, settings.texts.hidden_name),
+        changes=tuple(each for each in rated.changes if each.player not in hidden),
+        moves=moves,
+        unranked=frozenset(unranked),
+    )
 
 
 def facts_of(result: RaceResult) -> dict[str, tuple[str, int | None]]:
@@ -320,21 +328,3 @@ def edits_between(before: Mapping[str, tuple[str, int | None]], after: RaceResul
         elif player in before and before[player][1] != time:
             edits.append(Edit(player, "time"))
     return edits
-
-
-def rank_changes(ledger: Ledger, rated: RatedRace, listing: Listing, *, settled: bool) -> RankChanges:
-    """Return what a race changes in the ranking. New places are known only before it is settled."""
-    board = rated.leaderboard
-    unranked = set()
-    for change in rated.changes:
-        standing = ledger.standings.get(board, change.player)
-        known, finished = standing.finishes if standing else 0, change.place is not None
-        if known + (not settled and finished) < listing.minimum_finishes:
-            unranked.add(change.player)
-    places = {} if settled else new_places(ledger, board, listing, rated.result.ended_at, rated.changes)
-    moves = {
-        player: new if new < old else -new
-        for player, (old, new) in places.items()
-        if old is not None and new != old and new <= MARKED_PLACES
-    }
-    return RankChanges(moves, frozenset(unranked))

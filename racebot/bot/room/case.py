@@ -54,8 +54,6 @@ READ_PAUSE = SITE_CACHE + 0.5
 """Seconds between two reads. An earlier read would get the cached answer to the last one."""
 RETRY_PAUSE = 30.0
 """Seconds from a failed read to the retry."""
-MAX_AGE = 10.0
-"""Oldest data, in seconds, with which a command about the race is answered."""
 LONGEST_DOUBT = 60.0
 """Seconds for which a result waits for a read that shows it after the last system message."""
 
@@ -127,11 +125,6 @@ class Case:
     @property
     def is_quiet(self) -> bool:
         return self.row is not None and self.row.quiet
-
-    def is_old(self, now: Moment) -> bool:
-        """Return whether the data of an ended race may be more than `MAX_AGE` seconds old."""
-        age = now.seconds - (self._confirmed_at - SITE_CACHE)
-        return self.has_ended and not self.is_recorded and age > MAX_AGE
 
     def holds(self, result: RaceResult) -> bool:
         """Return whether a result is still the race's current one."""

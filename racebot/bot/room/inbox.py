@@ -30,9 +30,6 @@ log = logging.getLogger(__name__)
 
 RETRY_COMMAND = 5.0
 """Seconds until a question is tried again that the ledger could not carry out."""
-READ_FOR_ANSWER = 10.0
-"""Seconds that an answer waits for the site to show the race, if no edit was announced."""
-
 ORDERS_WAIT = 0.5
 """Seconds that orders wait while the site is asked about a race's goal."""
 
@@ -92,8 +89,6 @@ class Inbox:
     """A chat history that came before the race was shown."""
     _reading: asyncio.Task[None] | None = None
     _read_again: bool = False
-    _read_at: float = float("-inf")
-    """When the last read ended, well or not."""
     _following: asyncio.Task[None] | None = None
     _answering: asyncio.Task[None] | None = None
     _is_busy: bool = False
@@ -169,8 +164,6 @@ class Inbox:
         while not self._events:
             self._came.clear()
             due = [self._case.deadline if self._case else None, self._retry_at]
-            waits = [question.asked_at + READ_FOR_ANSWER for question in self._questions]
-            due += [at for at in waits if at > time.monotonic()]
             deadline = min((at for at in due if at is not None), default=None)
             try:
                 async with asyncio.timeout(None if deadline is None else deadline - time.monotonic()):
@@ -278,7 +271,6 @@ class Inbox:
                 self.context.failures.failed(source, str(error) or repr(error))
             else:
                 self.context.failures.recovered(source)
-            self._read_at = time.monotonic()
             self.put(event)
             if not self._read_again:
                 return
@@ -328,37 +320,20 @@ class Inbox:
             self._orders.popleft()
 
     def _answer_next(self) -> None:
-        """Answer the first question that is ready, one at a time."""
-        now = time.monotonic()
-        while self._answering is None and self._case is not None:
+        """Answer the first question that is ready, one at a time.
+
+        One about the race waits for a read that shows all edits that were announced.
+        """
+        now, case = time.monotonic(), self._case
+        while self._answering is None and case is not None:
             for late in [question for question in self._questions if now >= question.asked_at + EXPIRES]:
                 log.warning("%s: a command could not be answered in time", self.name)
                 self._questions.remove(late)
-            ready = next((question for question in self._questions if self._is_ready(question, now)), None)
+            ready = next((q for q in self._questions if not (q.is_about_race and case.is_unsure)), None)
             if ready is None:
                 return
             self._questions.remove(ready)
             self._answering = asyncio.create_task(self._answer_alone(ready), name=f"answer {self.name}")
-
-    def _is_ready(self, question: Question, now: float) -> bool:
-        """Return whether the case is fresh enough to answer; read the race again if it is not.
-
-        After a system message, an answer about the race waits for a read that shows what was announced.
-        Otherwise it waits for one read, but not for a site that cannot be read.
-        """
-        case = self._case
-        assert case is not None  # noqa: S101 - loaded before the first command
-        if not question.is_about_race or case.is_recorded:
-            return True
-        if case.is_unsure:
-            return False
-        asked_at = question.asked_at
-        has_waited = self._read_at > asked_at or now >= asked_at + READ_FOR_ANSWER
-        if has_waited or not case.is_old(self.context.now()):
-            return True
-        if self._reading is None or self._reading.done():
-            self._read()
-        return False
 
     async def _answer(self, question: Question) -> None:
         """Carry out an order or answer a question, and queue what to say."""

@@ -56,9 +56,6 @@ class Room:
     def deadline(self) -> float | None:
         return self.case.deadline
 
-    def is_old(self, now: float) -> bool:
-        return self.case.is_old(Moment(now, NOON))
-
 
 @pytest.fixture
 def room() -> Room:
@@ -327,26 +324,12 @@ def test_a_read_that_failed_is_repeated_later(standing: Room) -> None:
     assert 220 < again <= 271
 
 
-def test_an_answer_needs_data_of_the_last_ten_seconds(standing: Room) -> None:
-    assert standing.is_old(200), "a frame may show old data"
-    standing.on_read(seen(FIRST, 19), 201, sent_at=200)
-    assert not standing.is_old(205)
-    assert standing.is_old(205.1), "the site's cache may have added 5 s to those"
-
-
-def test_a_race_that_goes_on_needs_no_read_before_an_answer(room: Room) -> None:
-    assert not room.is_old(0)
-    room.on_frame(seen(), 1)
-    assert not room.is_old(100)
-
-
 def test_nothing_is_read_after_the_record(standing: Room) -> None:
     standing.on(Signal.SYSTEM_LINE, 200)
     standing.on_frame(seen(replace(FIRST, recorded=True), 22, recorded=True), 200)
     standing.on(Signal.SYSTEM_LINE, 201)
     standing.on(Signal.READ_FAILED, 202)
     assert reads(standing, 1000) == []
-    assert not standing.is_old(1000)
 
 
 def test_a_result_waits_until_a_read_shows_it_after_the_last_system_message(standing: Room) -> None:
