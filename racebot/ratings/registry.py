@@ -7,11 +7,10 @@ from typing import Any
 
 from racebot.errors import ModelError
 from racebot.ratings.model import RatingModel
-from racebot.ratings.models.elo import ExponentialElo, GaussianElo, PairwiseElo
+from racebot.ratings.models.elo import ExponentialElo, GaussianElo, PairwiseElo, Thurstone
 from racebot.ratings.models.ffa import EloFfa, GlickoFfa, MultiElo, PreviousRank
 from racebot.ratings.models.plackett_luce import PlackettLuce
 from racebot.ratings.models.plackett_luce_hurdle import PlackettLuceHurdle
-from racebot.ratings.models.thurstone import Thurstone
 from racebot.ratings.models.thurstone_filter import ThurstoneFilter
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.models.trueskill import TrueSkill

@@ -14,9 +14,9 @@ from hypothesis import assume, given, settings, strategies as st
 
 from racebot.races.outcome import Outcome
 from racebot.ratings.model import Carries, FloatArray, RatingModel
+from racebot.ratings.models.elo import Thurstone
 from racebot.ratings.models.hurdle import HurdleModel
 from racebot.ratings.models.plackett_luce import PlackettLuce
-from racebot.ratings.models.thurstone import Thurstone
 from racebot.ratings.models.thurstone_filter import ThurstoneFilter
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.parameters import declared

@@ -13,7 +13,7 @@ These functions are steep in large fields and after upsets. So tilt them: with a
 The first factors move each Gaussian to m_i + s_i² (r_(i-1) - r_i), and the second make the integrals
 ∫_(-∞)^x e^(-r(x - t)) f(t) dt. With r the slope of the logarithm of the running integral, all functions are
 as smooth as the posterior, so that a few dozen points of a uniform grid around each performance suffice
-(`order_windows`, `order_grid`).
+(`order_grid`).
 
 A group of a few is passed one by one, in any order: `in_any_order`. Given the edges of a crowd, which are the
 last performance below and the first above, its members are independent and truncated: `crowd_moments`.
@@ -32,8 +32,17 @@ import scipy
 
 from racebot.races.outcome import IntArray
 from racebot.ratings.model import FloatArray
-from racebot.ratings.numerics.order_grid import densities, integral, kernels, lag_weights, sums
-from racebot.ratings.numerics.order_windows import FEW, Windows, find_windows, sorted_ties
+from racebot.ratings.numerics.order_grid import (
+    FEW,
+    Windows,
+    densities,
+    find_windows,
+    integral,
+    kernels,
+    lag_weights,
+    sorted_ties,
+    sums,
+)
 from racebot.ratings.numerics.truncated_normal import pair_moments
 
 OUTSIDE = 2**40
