@@ -202,13 +202,6 @@ def test_a_damaged_result_is_no_dnf(ledger: Ledger, board: Leaderboard, entry: s
         played_races(ledger, board.key, "id-ann")
 
 
-def test_a_player_who_is_not_listed_has_points_but_no_place(ledger: Ledger, board: Leaderboard) -> None:
-    report = player_report(ledger, "Cy", lambda _: Listing(minimum_finishes=2))
-    on = report.leaderboards[0].standing
-    assert (on.place, on.listed, on.points) == (None, 2, 1200)
-    assert "1200 points, not listed" in shown(tables.print_player, report)
-
-
 @pytest.mark.parametrize("finishes", [0, 1, 2])
 @pytest.mark.parametrize("days", [0, 1, 2])
 def test_a_players_place_is_the_one_on_the_leaderboard(ledger: Ledger, finishes: int, days: int) -> None:

@@ -118,12 +118,6 @@ def test_tight_races_are_hard_to_predict(season: History) -> None:
     assert comparison.second_challenged > comparison.second_misordered
 
 
-def test_an_unknown_model_is_refused() -> None:
-    history = History.of([result("r", "ann bo")])
-    with pytest.raises(ModelError, match="no rating model 'trueskil'"):
-        evaluate([history], [Entry("mistyped", "trueskil")])
-
-
 def test_diverging_ratings_are_named() -> None:
     history = History.of(result(f"r{hour}", "ann bo cy", after=hour) for hour in range(40))
     entry = Entry("wild", "trueskill", {"sigma": "1e200"})

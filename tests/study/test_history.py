@@ -9,9 +9,8 @@ from builders import entrant, result
 from racebot.errors import ModelError
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
-from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.registry import create
-from racebot.study.history import Earlier, History, at_start, final_states, newcomers, replay
+from racebot.study.history import Earlier, History, at_start, newcomers, replay
 
 
 def test_races_are_sorted_by_their_end() -> None:
@@ -80,30 +79,6 @@ def test_a_step_has_the_ratings_before_its_race() -> None:
     np.testing.assert_array_equal(second.before, [first.after[1], model.initial()])
     ann, bo, cy = (history.players.index(f"id-{name}") for name in ("ann", "bo", "cy"))
     np.testing.assert_array_equal(table[[ann, bo, cy]], [first.after[0], *second.after])
-
-
-def test_a_table_carries_ratings_into_the_next_part(season: History) -> None:
-    model = create("plackett-luce")
-    whole = newcomers(model, season)
-    steps = list(replay(model, season, whole))
-    table = newcomers(model, season)
-    parts = [step for part in season.split(0.4) for step in replay(model, part, table)]
-    np.testing.assert_array_equal(table, whole)
-    for together, apart in zip(steps, parts, strict=True):
-        np.testing.assert_array_equal(together.before, apart.before)
-
-
-def test_candidates_are_replayed_independently(season: History) -> None:
-    sigma, tau = np.array([8.0, 5.0, 3.0]), np.array([0.0, 0.1, 0.2])
-    part, _ = season.split(0.3)
-    model = TrueSkill(sigma=sigma, tau=tau)
-    together = newcomers(model, part)
-    assert together.shape == (3, len(season.players), 2)
-    steps = list(replay(model, part, together))
-    assert steps[-1].before.shape == (3, part.races[-1].outcome.size, 2)
-    for candidate in range(3):
-        alone = TrueSkill(sigma=sigma[candidate], tau=tau[candidate])
-        np.testing.assert_allclose(together[candidate], final_states(alone, part), rtol=1e-7)
 
 
 @pytest.mark.parametrize("key", ["thurstone-hurdle", "trueskill", "plackett-luce"])
