@@ -73,37 +73,29 @@ def text_of(part: str) -> str:
     return base64.b64decode(padded, altchars=b"-_", validate=True).decode()
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """A field of a route: its regular expression, and the functions that format and parse it."""
-
-    expression: str
-    write: Callable[[Any], str]
-    read: Callable[[str], Any]
-
-
-_RACE = _Field(
+_RACE = (
     "[^/]+(?:/[^/]+)*",
     lambda name: "/".join(map(segment, name.split("/"))),
     lambda path: "/".join(map(text_of, path.split("/"))),
 )
-_FIELDS = {
-    "board": _Field("[^/]+/[^/]+", str, str),
-    "category": _Field("[^/]+", lambda slug: segment(slug or "-"), lambda part: text_of(part).strip("-")),
-    "player": _Field("[^/]+", segment, text_of),
-    "other": _Field("[^/]+", segment, text_of),
+_FIELDS: dict[str, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
+    "board": ("[^/]+/[^/]+", str, str),
+    "category": ("[^/]+", lambda slug: segment(slug or "-"), lambda part: text_of(part).strip("-")),
+    "player": ("[^/]+", segment, text_of),
+    "other": ("[^/]+", segment, text_of),
     "race": _RACE,
     "event": _RACE,
-    "picture": _Field("[0-9a-f]{24}", str, str),
-    "page": _Field("[0-9]{1,6}", str, int),
-    "number": _Field(
+    "picture": ("[0-9a-f]{24}", str, str),
+    "page": ("[0-9]{1,6}", str, int),
+    "number": (
         "(?:-[0-9]{1,6})?",
         lambda number: "" if number is None else f"-{number}",
         lambda text: int(text[1:]) if text else None,
     ),
-    "file": _Field("[^/]+", str, str),
-    "stage": _Field("open|racing|finished|recorded", str, str),
+    "file": ("[^/]+", str, str),
+    "stage": ("open|racing|finished|recorded", str, str),
 }
+"""The fields of routes: their regular expressions, and the functions that format and parse them."""
 
 
 @dataclass(frozen=True)
@@ -126,13 +118,13 @@ class Route:
     def _expression(self) -> re.Pattern[str]:
         parts = re.split(r"\{(\w+)\}", self.pattern)
         parts[::2] = map(re.escape, parts[::2])
-        parts[1::2] = [f"(?P<{name}>{_FIELDS[name].expression})" for name in parts[1::2]]
+        parts[1::2] = [f"(?P<{name}>{_FIELDS[name][0]})" for name in parts[1::2]]
         return re.compile("".join(parts))
 
     def path(self, **values: Any) -> str:
         """Return the address with these fields. A list's first page has no `number`."""
         given = {"number": None, **values}
-        return self.pattern.format_map({name: _FIELDS[name].write(value) for name, value in given.items()})
+        return self.pattern.format_map({name: _FIELDS[name][1](value) for name, value in given.items()})
 
     def match(self, path: str) -> dict[str, Any] | None:
         """Return the fields of a path, None if it does not match this route."""
@@ -140,7 +132,7 @@ class Route:
         if found is None:
             return None
         try:
-            return {name: _FIELDS[name].read(text) for name, text in found.groupdict().items()}
+            return {name: _FIELDS[name][2](text) for name, text in found.groupdict().items()}
         except ValueError:
             return None
 

@@ -16,7 +16,7 @@ from racebot.queries.standings import Listing
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create
 from racebot.web.html import explained as module, templating
-from racebot.web.html.explained import ChangeSizes, histogram, race_figures
+from racebot.web.html.explained import histogram, race_figures
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import RACES, Merge
@@ -136,16 +136,15 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def of(view: LedgerView) -> SimpleNamespace:
     (board,) = view.boards
-    model = create(board.stored.model, board.stored.parameters)
-    return SimpleNamespace(**existing(race_figures(view, board, model)))
+    return SimpleNamespace(**existing(race_figures(view, board)))
 
 
 @pytest.mark.usefixtures("few")
 def test_sizes_of_changes_are_grouped_by_races_before(view: LedgerView) -> None:
     # Before a and b nobody had raced: 100, 100, 200, 0, 200. In c, 90 each.
     assert of(view).changes == [
-        ChangeSizes(first=1, last=1, cases=5, median=100, large=200),
-        ChangeSizes(first=2, last=5, cases=2, median=90, large=90),
+        (1, 1, 5, 100, 200),
+        (2, 5, 2, 90, 90),
     ]
 
 
@@ -155,9 +154,6 @@ def test_higher_rated_player_counts_as_ahead_and_a_tie_as_half(merge: Merge) -> 
     found = of(merge(provisional_races=1))
     assert found.pairs == 5
     assert found.higher_ahead == pytest.approx((4 * 0.5 + 1) / 5)
-    (gap,) = found.gaps
-    assert (gap.points, gap.high, gap.cases, gap.happened) == (150, 250, 1, 1.0)
-    assert gap.predicted == pytest.approx(1 / (1 + np.exp(-0.2)))
 
 
 def test_unfair_looking_results_are_counted(view: LedgerView) -> None:
@@ -185,7 +181,7 @@ def test_figures_use_only_the_last_races(view: LedgerView, monkeypatch: pytest.M
     monkeypatch.setattr(module, "RACES", 1)
     found = of(view)
     assert found.entries == len(RACES[-1].entrants)
-    assert (found.changes, found.gaps) == ([], []), "too few cases"
+    assert (found.changes, found.with_lead) == ([], None), "too few cases"
 
 
 @pytest.mark.parametrize("key", MODELS)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from itertools import accumulate, pairwise
-from typing import Any
 
 from markupsafe import Markup
 
 from racebot.addresses import RACE, link
 from racebot.queries.history import WEEKS_OF_YEAR, PlayedRace, last_year
 from racebot.queries.race import RatedEntrant
-from racebot.scoring.table import LeagueStanding, ScoreTable
 from racebot.text.format import counted, integer, signed, timer
 from racebot.web.site.formats import day, plain_name, shown_name, sign
 
@@ -51,40 +49,26 @@ class Graph:
 
 def ratings(histories: Sequence[Sequence[PlayedRace]], label: str) -> Graph | None:
     """Draw the points of one or two players over time as step lines. Return None for a single moment."""
-    series = [[(race.ended_at, race.after) for race in history] for history in histories]
-    return _over_time(series, label, integer)
-
-
-def score_graph(league: ScoreTable, racer: LeagueStanding) -> Graph | None:
-    """Draw a racer's scores over time. Return None for a single moment."""
-    races = zip(league.races, racer.scores, strict=True)
-    series = [(race.result.ended_at, each.score) for race, each in races if each]
-    return _over_time([series], f"Scores of {shown_name(racer.name)}", "{:.1f}".format)
-
-
-def _over_time(
-    series: Sequence[Sequence[tuple[datetime, float]]], label: str, written: Callable[[Any], str]
-) -> Graph | None:
-    values = [value for each in series for _, value in each]
+    values = [race.after for history in histories for race in history]
     # A race that was recorded late is drawn at the date of the race before it.
-    dates = [list(accumulate((at for at, _ in each), max)) for each in series]
+    dates = [list(accumulate((race.ended_at for race in history), max)) for history in histories]
     start, end = min(each[0] for each in dates), max(each[-1] for each in dates)
     if start == end:
         return None
     graph, span = Graph(label, min(values), max(values)), end - start
     form = next((form for most, form in TIMES if span < most), "{0:%b %Y}")
     graph.ticks = [(graph.x(share), form.format(start + share * span)) for share in TICKS]
-    for moments, each in zip(dates, series, strict=True):
-        races = thinned([(at, value) for at, (_, value) in zip(moments, each, strict=True)])
+    for moments, history in zip(dates, histories, strict=True):
+        races = thinned([(at, race.after) for at, race in zip(moments, history, strict=True)])
         corners = [(graph.x((at - start) / span), graph.y(value)) for at, value in races]
         steps = "".join(f"H{x}V{y}" for x, y in corners[1:])
         graph.lines.append(f"M{corners[0][0]} {corners[0][1]}{steps}H{graph.x(1)}")
-    if len(series) == 1:
+    if len(histories) == 1:
         if len(races) <= MOST_DOTS:
-            titles = (f"{day(at)}: {written(value)}" for at, value in races)
+            titles = (f"{day(at)}: {integer(value)}" for at, value in races)
             graph.dots = [("dot", *corner, title) for corner, title in zip(corners, titles, strict=True)]
         best = max(range(len(races)), key=lambda number: races[number][1])
-        title = f"Highest: {written(races[best][1])}, {day(races[best][0])}"
+        title = f"Highest: {integer(races[best][1])}, {day(races[best][0])}"
         graph.dots.append(("peak", *corners[best], title))
     return graph
 
@@ -257,7 +241,7 @@ def _grid(low: float, high: float) -> list[int]:
     return [step * number for number in range(first, last + 1)]
 
 
-def thinned(races: list[tuple[datetime, float]]) -> list[tuple[datetime, float]]:
+def thinned(races: list[tuple[datetime, int]]) -> list[tuple[datetime, int]]:
     """Thin a history: keep the first and last race, and the highest and lowest of each group between."""
     size = -(-2 * len(races) // MOST_POINTS)
     if size <= 2:

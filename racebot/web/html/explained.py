@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from racebot.queries.races import Entries, last_entries
 from racebot.queries.standings import listed_now
 from racebot.ratings import registry
-from racebot.ratings.model import FloatArray, RatingModel
 from racebot.settings.commands import Command
 from racebot.web.html import templating
 from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
@@ -20,30 +19,8 @@ RACES = 1000  # number of recent races that the statistics cover
 PAIRS = 100_000  # of more pairs, about so many are taken from all races alike: large fields have too many
 EXPERIENCE = ((1, 1), (2, 5), (6, 10), (11, 30), (31, None))
 """Bounds of the groups by a race's number among the player's races."""
-GAPS = ((0, 50), (50, 150), (150, 250), (250, 350), (350, 500), (500, None))
-"""Bounds of the groups by difference in points."""
 LEAST = 20  # groups with fewer cases are left out as too noisy
 BAR = 100  # points that a row of the distribution covers
-
-
-class ChangeSizes(NamedTuple):
-    """The median and 90th percentile of how far races `first` to `last` of a player move the rating."""
-
-    first: int
-    last: int | None
-    cases: int
-    median: int
-    large: int
-
-
-class Calibration(NamedTuple):
-    """Predicted and actual shares of the pairs with a lead of `points` to `high`."""
-
-    points: int
-    high: int | None
-    cases: int
-    predicted: float
-    happened: float
 
 
 def explained(request: PageRequest, board: Board) -> Content:
@@ -62,7 +39,7 @@ def explained(request: PageRequest, board: Board) -> Content:
         ratings=commands and commands.line(Command.HELP),
         totals=request.view.totals(board),
         newcomer=int(model.points(model.initial()[np.newaxis, :])[0]),
-        races=race_figures(request.view, board, model),
+        races=race_figures(request.view, board),
         recent=RACES,
         quartiles=np.percentile(points, [25, 50, 75]).round().astype(int).tolist() if bars else None,
         bars=bars,
@@ -79,17 +56,13 @@ def histogram(points: NDArray[np.int64]) -> list[tuple[int, int]]:
     return [(int(number * BAR), int((bins == number).sum())) for number in range(bins.min(), bins.max() + 1)]
 
 
-def race_figures(view: LedgerView, board: Board, model: RatingModel) -> dict[str, Any] | None:
-    """Return statistics of a leaderboard's last races by name, None without any.
-
-    `higher_ahead` is None without pairs; `gaps` are those without provisional ratings.
-    """
+def race_figures(view: LedgerView, board: Board) -> dict[str, Any] | None:
+    """Return statistics of a leaderboard's last races by name, None without any."""
     entries = last_entries(view.ledger, board.key, RACES)
     if entries is None:
         return None
     change = entries.after - entries.before
     out, won = np.isinf(entries.place), entries.place == 1
-    right, gaps = _pairs(entries, model, view.publication.provisional_races)
     return {
         "races": np.unique(entries.sequence).size,
         "entries": change.size,
@@ -99,23 +72,24 @@ def race_figures(view: LedgerView, board: Board, model: RatingModel) -> dict[str
         "gained_unfinished": int((change[out] > 0).sum()),
         "winners": int(won.sum()),
         "lost_winning": int((change[won] < 0).sum()),
-        "pairs": right.size,
-        "higher_ahead": float(right.mean()) if right.size else None,
-        "gaps": gaps,
+        **_pairs(entries, view.publication.provisional_races),
     }
 
 
-def _change_sizes(number: NDArray[np.int64], size: NDArray[np.int64]) -> Iterator[ChangeSizes]:
+def _change_sizes(
+    number: NDArray[np.int64], size: NDArray[np.int64]
+) -> Iterator[tuple[int, int | None, int, int, int]]:
+    """Yield how many races `first` to `last` of a player there are, and their median and 90th percentile."""
     for first, last in EXPERIENCE:
         chosen = (number >= first) & (number <= (last or np.inf))
         if chosen.sum() >= LEAST:
             median, large = np.percentile(size[chosen], [50, 90])
-            yield ChangeSizes(first, last, int(chosen.sum()), round(float(median)), round(float(large)))
+            yield first, last, int(chosen.sum()), round(float(median)), round(float(large))
 
 
-def _pairs(entries: Entries, model: RatingModel, provisional: int) -> tuple[FloatArray, list[Calibration]]:
-    """Return 1 for each pair whose higher-rated was ahead, else 0, or ½; and shares by lead."""
-    sequence, place, before, _, races_before, state = entries
+def _pairs(entries: Entries, provisional: int) -> dict[str, Any]:
+    """Return how often the higher rated was ahead, of all pairs, and of those with a lead of about 100."""
+    sequence, place, before, _, races_before, _ = entries
     sizes = np.unique(sequence, return_counts=True)[1]
     pairs = [np.empty((0, 2), int)]
     every = -(-int((sizes * (sizes - 1)).sum()) // (2 * PAIRS))
@@ -127,14 +101,10 @@ def _pairs(entries: Entries, model: RatingModel, provisional: int) -> tuple[Floa
     first, second = first[ahead], second[ahead]
     lead = before[first] - before[second]
     right = (lead > 0) + 0.5 * (lead == 0)
-    chance = model.win_probability(state[first], state[second])
-    chance = np.where(lead == 0, 0.5, np.where(lead > 0, chance, 1.0 - chance))
     settled = np.minimum(races_before[first], races_before[second]) >= provisional
-    gaps = []
-    for low, high in GAPS:
-        group = settled & (abs(lead) >= low) & (abs(lead) < (high or np.inf))
-        if (cases := int(group.sum())) >= LEAST:
-            gaps.append(
-                Calibration(low, high, cases, float(chance[group].mean()), float(right[group].mean()))
-            )
-    return right, gaps
+    hundred = right[settled & (abs(lead) >= 50) & (abs(lead) < 150)]
+    return {
+        "pairs": right.size,
+        "higher_ahead": float(right.mean()) if right.size else None,
+        "with_lead": float(hundred.mean()) if hundred.size >= LEAST else None,
+    }

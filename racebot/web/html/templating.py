@@ -23,7 +23,7 @@ from racebot.queries.leaderboard import BoardTotals
 from racebot.queries.scores import estimate, forecast_of
 from racebot.text.format import counted, gap, integer, signed, timer
 from racebot.text.safe import initials
-from racebot.web.html import charts, fragments
+from racebot.web.html import fragments
 from racebot.web.site import formats
 from racebot.web.site.ledger_view import CSS, SVG, Board, Document, PageRequest, Publication
 
@@ -166,7 +166,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     ours = [function for module in (formats, fragments) for function in _functions_of(module)]
-    ours += [charts.score_graph, counted, estimate, forecast_of, gap, initials, integer]
+    ours += [counted, estimate, forecast_of, gap, initials, integer]
     ours += [addresses.segment, signed, timer]
     environment.filters |= {function.__name__: function for function in ours}
     environment.filters["name"] = formats.shown_name

@@ -7,9 +7,9 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache, partial, wraps
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
 from racebot.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
 from racebot.ledger.pictures import Pictures, name_of
@@ -49,8 +49,6 @@ FACE_COLORS = 8  # number of colors of the circles with initials, as in the styl
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _REMEMBERED = 128
 """Number of races and players to cache, since a page and its data are often requested together."""
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -166,18 +164,6 @@ Pair = tuple[Board, tuple[PlayerStanding, PlayerStanding], Comparison]
 """Two players, with their comparison on a leaderboard."""
 
 
-def _remembered(method: Method) -> Method:
-    """Make each `LedgerView` keep the last results of a method."""
-
-    @wraps(method)
-    def kept(view: LedgerView, *args: object) -> object:
-        if method not in view.remembered:
-            view.remembered[method] = lru_cache(_REMEMBERED)(partial(method, view))
-        return view.remembered[method](*args)
-
-    return cast("Method", kept)
-
-
 class LedgerView:
     """A snapshot of the ledger. Create a new one when the ledger has changed."""
 
@@ -192,7 +178,10 @@ class LedgerView:
         self.now = now or datetime.now(UTC)
         self._live = live
         self.publication = publication
-        self.remembered: dict[object, Callable[..., Any]] = {}
+        for kept in (self.category_face, self.report, self.league, self.events, self.recap, self.totals):
+            setattr(self, kept.__name__, lru_cache(_REMEMBERED)(kept))
+        for of_one in (self.standing, self.player, self.race):
+            setattr(self, of_one.__name__, lru_cache(_REMEMBERED)(of_one))
 
     @cached_property
     def pictures(self) -> dict[str, str]:
@@ -235,7 +224,6 @@ class LedgerView:
         large, small = (picture and route.path(picture=picture) for route in (PICTURE, SMALL_PICTURE))
         return Face(large, small, initials(name), color)
 
-    @_remembered
     def category_face(self, slug: str) -> CategoryFace:
         """Return a category's name and picture. Before the site has shown its name, that is the slug."""
         profile = self.ledger.profiles.category(slug) or CategoryProfile(slug)
@@ -307,7 +295,6 @@ class LedgerView:
         """Every player with a rating who is not hidden, by id."""
         return {player.id: player for player in rated_players(self.ledger)}
 
-    @_remembered
     def report(self, board: Board, at: datetime | None = None) -> LeaderboardReport:
         """Return a leaderboard with its listed players, perhaps as it was at an earlier time."""
         provisional = self.publication.provisional_races
@@ -315,7 +302,6 @@ class LedgerView:
             self.ledger, board.stored, board.listing, provisional_races=provisional, at=at
         )
 
-    @_remembered
     def league(self, board: Board) -> ScoreTable | None:
         """Return a leaderboard's scores by par without the racers' chances, None if it has none."""
         rules = board.listing.scoring
@@ -330,14 +316,12 @@ class LedgerView:
         table = self.ordering_league(board)
         return next((each for each in table.standings if each.id == player), None) if table else None
 
-    @_remembered
     def events(self, board: Board) -> list[EventReport]:
         """Return the events of a leaderboard that have not closed."""
         named = (each for each in self.ledger.events.all() if each.leaderboard == board.name)
         own = [each.name for each in named if each.category == board.category and not each.closed_at]
         return [report for name in own for report in event_reports(self.ledger, name)]
 
-    @_remembered
     def recap(self, board: Board) -> Recap | None:
         """Return the facts of a season, None before it is final."""
         if board.final_since is None:
@@ -345,7 +329,6 @@ class LedgerView:
         settled = self.publication.provisional_races
         return recap(self.ledger, board.stored, board.listing, settled=settled)
 
-    @_remembered
     def totals(self, board: Board) -> BoardTotals:
         """Return the size of a leaderboard. If scores order it, everybody with a score is listed."""
         totals = board_totals(self.ledger, board.stored, board.listing)
@@ -362,7 +345,6 @@ class LedgerView:
         ids = [each.id for each in known.like(text, len(rated))] if typos else known.containing(text)
         return [rated[each] for each in ids if each in rated]
 
-    @_remembered
     def standing(self, board: Board, player: str) -> PlayerStanding | None:
         """Return a player's standing on a leaderboard. None if they have not raced there or are hidden."""
         if player in self.hidden:
@@ -388,7 +370,6 @@ class LedgerView:
 
         return max(raced, key=preference, default=None)
 
-    @_remembered
     def player(self, board: Board, player: str) -> PlayerRecord | None:
         """Return a player's standing and races on a leaderboard, None as `standing` does."""
         standing = self.standing(board, player)
@@ -401,7 +382,6 @@ class LedgerView:
         found = self.player(board, player)
         return () if found is None else found.history
 
-    @_remembered
     def race(self, name: str) -> RaceReport | None:
         """Return a race by its full name, or None if it counts on no leaderboard."""
         if self.ledger.races.position(name) is None:  # to find one by its slug alone, it looks at all
