@@ -38,8 +38,7 @@ FREQUENT_RACES = 100
 class Entry:
     """A model to evaluate: its label, its key, and the parameters that differ from its defaults.
 
-    Attributes:
-        own: a model that is not in the registry, in place of the key and the parameters.
+    A model that is not in the registry is its `own`, in place of the key and the parameters.
     """
 
     label: str
@@ -65,12 +64,9 @@ PRESETS = {name: Preset(**row) for name, row in _ROWS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The evaluation of one model.
+    """The evaluation of one model with all its parameters, and the reliability of its odds.
 
-    Attributes:
-        parameters: all parameters of the model.
-        views: figures by view: `all`, `best`, `frequent`, `bin 1` (the best fifth of each race) to `bin 5`.
-        reliability: reliability of the odds over all judged pairs.
+    `views` are `all`, `best`, `frequent`, and `bin 1` (the best fifth of each race) to `bin 5`.
     """
 
     label: str

@@ -70,13 +70,10 @@ _Start = tuple[str, Fitted, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The result of a fit of all parameters.
+    """The proposed model, with parameters fitted to all races if the fit is kept, otherwise with fitted odds.
 
-    Attributes:
-        model: the proposed model.
-        parameters: all parameters: fitted to all races if the fit was kept, otherwise with fitted odds only.
-        judged: all races after the first quarter, with fitted odds only and with the best fit.
-        kept: True if the fit gains more than two standard errors over fitted odds.
+    `judged` compares fitted odds with the best fit on all races after the first quarter. The fit is `kept` if
+    it gains more than two standard errors.
     """
 
     model: str

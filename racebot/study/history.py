@@ -81,13 +81,8 @@ class History:
             races.append(PastRace(result.name, result.ended_at, players, race.outcome))
             used.append(result)
         latest = tuple(names[player] for player in numbers)
-        return cls(
-            tuple(numbers),
-            latest,
-            tuple(races),
-            understood=understood(used, teams, reasons),
-            left_out=reasons,
-        )
+        words = understood(used, teams, reasons)
+        return cls(tuple(numbers), latest, tuple(races), understood=words, left_out=reasons)
 
     def __len__(self) -> int:
         return len(self.races)
@@ -124,13 +119,8 @@ def understood(results: Sequence[RaceResult], teams: TeamPolicy, left_out: Mappi
     sizes = [len(result.entrants) for result in results]
     parts = [f"{counted(len(results), 'race')} of {_range(sizes)}" if results else "no race can be rated"]
     if teams is TeamPolicy.TEAM:
-        members = [
-            size
-            for r in results
-            for team, size in Counter(e.team for e in r.entrants).items()
-            if team is not None
-        ]
-        if members:
+        sizes_of = (Counter(e.team for e in r.entrants if e.team is not None) for r in results)
+        if members := [size for of_race in sizes_of for size in of_race.values()]:
             parts.append(f"teams of {_range(members)}")
     statuses = Counter(entrant.status for result in results for entrant in result.entrants)
     for status, words in ((EntrantStatus.DNF, "not finished"), (EntrantStatus.DQ, "disqualified")):
@@ -145,12 +135,7 @@ def _range(numbers: Sequence[int]) -> str:
 
 
 class Step(NamedTuple):
-    """One race of a replay.
-
-    Attributes:
-        before: states of its entrants before the race: shape [n, k], or [candidates, n, k] in a sweep.
-        after: states after the race, of the same shape.
-    """
+    """A race with its entrants' states before and after: [n, k], or [candidates, n, k] in a sweep."""
 
     race: PastRace
     before: FloatArray
@@ -175,13 +160,9 @@ def newcomers(model: RatingModel, history: History) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Earlier:
-    """An earlier history from which ratings carry over.
+    """An earlier history from which ratings carry over, and what carried over into it.
 
-    Attributes:
-        history: the earlier races.
-        factor: share of the distance from a newcomer's rating to keep; see `Carries`.
-        most_races: most races to count; by default all.
-        earlier: what carried over into the earlier races.
+    `factor` is the share of the distance from a newcomer's rating to keep; `most_races` are to count.
     """
 
     history: History

@@ -124,13 +124,7 @@ class IteratedRating:
 
 @dataclass(frozen=True, slots=True)
 class Iterated:
-    """The ratings after all passes, highest first.
-
-    Attributes:
-        judged: number of later races that judge the ratings.
-        misordered: share of misordered pairs in these races; None without pairs.
-        log_loss: mean log loss over their pairs, in nats; None without pairs.
-    """
+    """The ratings after all passes, highest first, and how `judged` later races with pairs judge them."""
 
     parameters: Parameters
     races: int

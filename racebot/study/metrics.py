@@ -99,12 +99,8 @@ def log_loss(probability: FloatArray) -> FloatArray:
 class Reliability(NamedTuple):
     """Forecasts binned by probability, lowest first; those of 70 % should come true about 70 % of the time.
 
-    Empty bins are NaN and have weight 0.
-
-    Attributes:
-        predicted: shape [bins]; mean probability.
-        observed: shape [bins]; share of the events that happened.
-        weight: shape [bins]; number of predictions.
+    Each bin has its mean probability, the share of the events that happened, and the number of predictions:
+    shapes [bins]. Empty bins are NaN and have weight 0.
     """
 
     predicted: FloatArray
@@ -122,9 +118,7 @@ class Reliability(NamedTuple):
 def reliability(chance: FloatArray, weight: FloatArray | None = None) -> Reliability:
     """Return the reliability of the favorites' probabilities, in bins from ½ to 1.
 
-    Args:
-        chance: shape [pairs]; forecast probability of the actual result of each pair.
-        weight: shape [pairs]; weight of each pair; 1 by default.
+    Takes the probability of the actual result of each pair, and its weight, 1 by default: shapes [pairs].
     """
     weight = np.ones(chance.size) if weight is None else weight
     favorite = np.maximum(chance, 1.0 - chance)
@@ -316,9 +310,7 @@ def tightest(tightness: FloatArray) -> BoolArray:
     """Return a mask of the fifth of the races that a model finds tightest: [races]. Earlier races win ties.
 
     In the TrueSkill paper, section 4.1, each of two models picks 20 % of the races for the other to predict.
-
-    Args:
-        tightness: shape [races], higher for closer races; NaN excludes a race.
+    `tightness` is higher for closer races, and NaN excludes a race: shape [races].
     """
     eligible = int(np.sum(~np.isnan(tightness)))
     named = np.argsort(-tightness, kind="stable")[: round(0.2 * eligible)]
@@ -339,11 +331,9 @@ class Objective(StrEnum):
 
 
 class Tally(NamedTuple):
-    """An objective per race.
+    """An objective per race: the sum over its cases, such as pairs, and their number.
 
-    Attributes:
-        cost: shape [races], or [races, candidates]; sum over the race's cases, such as pairs.
-        cases: shape [races]; number of cases.
+    `cost` has the shape [races] or [races, candidates], `cases` [races].
     """
 
     cost: FloatArray

@@ -28,6 +28,7 @@ TOGETHER = 32
 """Candidates to replay at once. It is fixed, so that results do not depend on the number of cores."""
 LEAST_CANDIDATES = 6
 """Differential evolution needs five."""
+STEPS = 9
 _ALIKE = 1e-5
 """A search ends when the objective's standard deviation over the candidates falls below this."""
 
@@ -36,9 +37,7 @@ _ALIKE = 1e-5
 class JudgedPart:
     """The objective, misordered pairs and log loss on one part of a history, before and after the search.
 
-    Attributes:
-        standard_error: standard error of `tuned - start` over races; NaN for one race.
-        tally: the objective per race with the tuned parameters.
+    `standard_error` is that of `tuned - start` over races, NaN for one race; `tally` is the tuned objective.
     """
 
     races: int
@@ -65,13 +64,9 @@ class JudgedPart:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The result of a search.
+    """The result of a search, judged on the earlier races that it saw, and on the later ones.
 
-    Attributes:
-        parameters: all parameters, with the searched ones rounded to four digits.
-        earlier: result on the races that the search saw.
-        later: result on the races that it did not see.
-        evaluations: number of parameter sets tried.
+    `parameters` are all, the searched ones rounded to four digits. It tried so many sets as `evaluations`.
     """
 
     model: str
@@ -100,25 +95,22 @@ def tune(
     *,
     search: Sequence[str] | None = None,
     objective: Objective = Objective.JOINT,
-    share: float = 0.5,
     effort: Effort | None = None,
     progress: Callable[[int, float], None] = lambda generation, best: None,
 ) -> Tuned:
-    """Search parameters on the earlier races, then judge them on the later ones.
+    """Search parameters on the first half of the races, then judge them on the second.
 
-    The search does not see the later races. Ratings continue from the earlier races into the later ones, for
-    both the initial and the tuned parameters.
+    Ratings continue from the first half into the second, for both the initial and the tuned parameters.
 
     Args:
         parameters: parameters that differ from the model's defaults. The search starts from them.
         search: the parameters to vary; see `dimensions`. By default all that affect the objective.
-        share: share of the races that the search sees.
         progress: called after each generation, with its number and the best objective so far.
 
     Raises:
         ModelError: see `dimensions`. Also if the history is too short to divide or to search.
     """
-    earlier, later = history.split(share)
+    earlier, later = history.split(0.5)
     if not (len(earlier) and len(later)):
         raise ModelError("too few races to divide into an earlier and a later part: add races")
     fixed = dict(parameters or {})
@@ -147,14 +139,14 @@ def _on_parts(
     return [tallies(model, part, wanted, table) for part in (earlier, later)]
 
 
-def along(history: History, found: Tuned, steps: int = 9) -> list[tuple[str, float, FloatArray, FloatArray]]:
+def along(history: History, found: Tuned) -> list[tuple[str, float, FloatArray, FloatArray]]:
     """Return the objective along each parameter of a search, with the others as found.
 
-    Each has its name, its value as found, values over its range, and the objective over all races: [steps].
+    Each has its name, its value as found, `STEPS` values over its range, and the objective over all races.
     """
     curves = []
     for each in dimensions(found.model, found.parameters, found.searched):
-        values = np.linspace(each.low, each.high, steps)
+        values = np.linspace(each.low, each.high, STEPS)
         search = _Search(found.model, dict(found.parameters), [each], found.objective)
         figures = search.costs(history, values[np.newaxis])
         name = each.parameter if each.entry is None else f"{each.parameter}, {each.entry + 1}"
@@ -242,10 +234,7 @@ class _Search(NamedTuple):
 def _find(
     history: History, search: _Search, effort: Effort, progress: Callable[[int, float], None]
 ) -> tuple[Parameters, int]:
-    """Return all parameters, with the searched ones rounded, and the number of sets tried.
-
-    All players start as newcomers. `progress` is that of `tune`.
-    """
+    """Return all parameters, with the searched ones rounded, and the number of sets tried."""
     space, done = search.space, itertools.count(1)
 
     def report(intermediate_result: scipy.optimize.OptimizeResult) -> None:
