@@ -27,7 +27,7 @@ _UNITS = re.compile(
 _GAP = re.compile(r"\+\s*(\d[\d:.,]*)\s*s?(?:ec)?", re.IGNORECASE)
 _LAPS = re.compile(r"[+-]?\s*(\d{1,4})\s*l(?:aps?)?\.?(?: down)?", re.IGNORECASE)
 _PLACE = re.compile(r"[=tp(]?\s*([0-9]{1,6})(?:\.0*)?(?:st|nd|rd|th)?[=)]?(?: of \d+)?", re.IGNORECASE)
-_NUMBER = re.compile(r"[+-]?\d{1,15}(?:[.,]\d{1,15})?")
+_NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15}|,(?!\d{3}$)\d{1,15})?")
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _MONTH = r"(?P<month>[a-z]{3})[a-z]*\.?"
 _YEAR = r"(?P<year>\d{4}|\d\d)"
@@ -121,9 +121,9 @@ def place(text: str) -> int:
 
 @lru_cache(maxsize=10_000)
 def number(text: str) -> float:
-    """Read a score, with a decimal point or comma."""
+    """Read a score, with a decimal point or comma. In 12,500, the comma may be either."""
     if _NUMBER.fullmatch(text) is None:
-        raise _bad("score", text, "not a number: write 12.5 or DNF", "dnf")
+        raise _bad("score", text, "not a number: write 12500, 12.5 or DNF", "dnf")
     return float(text.replace(",", "."))
 
 

@@ -70,6 +70,12 @@ class Header:
             self.at["race"] = (
                 self._unclaimed(("season", "year")) + self.at["race"] + self._unclaimed(("heat",))
             )
+        if "player" not in given and (first := self._unclaimed(KNOWN["names"]["first"])):
+            own, last = self.at.get("player"), self._unclaimed(KNOWN["names"]["last"])
+            if last if own is None else not last and self.plain[own[0]] in KNOWN["names"]["last"]:
+                self.at["player"] = first + (own or last)
+        if {"place", "score"} & self.at.keys():
+            self.at.pop("laps", None)
         by_score = "score" in given or not {"place", "time"} & self.at.keys()
         for ours in {"place", "time"} if by_score and "score" in self.at else {"score"}:
             if ours not in given:

@@ -39,6 +39,8 @@ _SCORES = [
 _SCORE_OF = dict.fromkeys(("win", "won", "w", "1", "1.0"), "1-0") | dict.fromkeys(("0.5", "½"), ".5-.5")
 _SCORE_OF |= dict.fromkeys(("loss", "lost", "lose", "l", "0", "0.0"), "0-1")
 _FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
+_SUMMARIES = {"total", "totals", "sum", "average", "avg", "mean", "median", "gesamt", "summe", "entrants"}
+"""Names of rows of a wide table that are no player and no race."""
 _TELL = {"race", "player", *RESULTS}
 """Columns by which the line with the names of columns is told."""
 Line = Mapping[str, str]
@@ -238,14 +240,16 @@ class _Recognizer:
         columns = [at for at in columns if at not in key]
         if not columns:
             return None
-        kind = self.options.columns.get("cells") or self._kind(layout, columns, below)
+        kind = self.options.columns.get("cells") or self._kind(
+            layout, columns, [row for row in below if plain(row[key[0]]) not in _SUMMARIES]
+        )
         if kind not in RESULTS:
             raise PayloadError(f"--columns cells={kind}: write cells=place, cells=time or cells=score")
         dated = by_player and set(columns) <= dates.keys()
 
         def lines(number: int, row: list[str]) -> Iterator[Line]:
             name = " ".join(row[at] for at in key).strip()
-            for at in columns if name or not by_player else ():
+            for at in columns if (name or not by_player) and plain(name) not in _SUMMARIES else ():
                 if row[at].lower() not in ABSENT:
                     line = {kind: row[at], ours: name or f"line {number}", theirs: header.names[at]}
                     ended_at = (
@@ -266,7 +270,14 @@ class _Recognizer:
         races = rows if layout is Layout.RACES else zip(*rows, strict=True)
         numbers = ([text for text in race if text not in words and cells.is_result(text)] for race in races)
         found = list(filter(None, numbers))
-        if any(":" in text for race in found for text in race):
+        timed = [any(":" in text for text in race) for race in found]
+        if any(timed) and any(
+            cells.are_places(race) for race, has in zip(found, timed, strict=True) if not has
+        ):
+            raise PayloadError(
+                f"{self.path}: some columns have times and some places: keep those of one kind"
+            )
+        if any(timed):
             return "time"
         if 2 * sum(map(cells.are_places, found)) > len(found):
             return "place"

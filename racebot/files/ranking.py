@@ -67,13 +67,22 @@ class Ranking:
             BadCellError: some finishers have a place, a time or a score, and some have not.
         """
         first = min((each.time for each in finishers if each.time is not None), default=None)
+        if first == 0 and not any(each.behind for each in finishers):
+            raise BadCellError(
+                "time", "a time is zero: write the time, DNF or DNS, or say --words dnf=0:00:00"
+            )
         for each in finishers:
             if each.behind and not each.behind[0] and first is not None:
                 each.time, each.behind = first + each.behind[1], None  # laps stay
-        timed = bool(finishers) and all(each.time is not None for each in finishers)
+        laps_differ = len({each.behind for each in finishers}) > 1
+        timed = bool(finishers) and not laps_differ and all(each.time is not None for each in finishers)
         places = [each.place for each in finishers if each.place]
         if places:
-            self.places.update({"races": 1, "without a first": int(min(places) != 1)})
+            shared = places.count(1) > 1 and 2 in places
+            told = {"without a first": min(places) != 1, "two first and a second": shared}
+            self.places.update({"races": 1} | {what: int(holds) for what, holds in told.items()})
+            if (last := max(places)) > 2 * len(places) and set(str(last)) == {"9"}:
+                self.signs[str(last)] += places.count(last)
             if len(places) == len(finishers):
                 return timed and (self.options.by_time or self._agrees(finishers))
         if timed:

@@ -237,6 +237,8 @@ class TableReader:
             result.place = cells.place(place) if place else None
             result.behind = cells.gap(time) if time else None
             result.time = cells.microseconds(time) if time and not result.behind else None
+            if result.time and (laps := line.get("laps", "")).isdecimal():
+                result.behind = -int(laps), 0
             result.score = cells.number(score) if score else None
             if word is None:
                 self._unsure.append((result, line["status"]))
@@ -284,8 +286,6 @@ class TableReader:
         raise BadCellError("time", "empty: write a time such as 1:02:03.4, or DNF")
 
     def _read_attempt(self, result: Result, line: Line, find: Find) -> None:
-        if result.time == 0:
-            raise BadCellError("time", "zero: write the time, or DNF")
         proof, comment = line.get("proof", ""), line.get("comment", "")
         if proof and not proof.lower().startswith(("https://", "http://")):
             raise BadCellError("proof", f"{reprlib.repr(proof)} is no web address: begin it with https://")
@@ -405,6 +405,8 @@ class TableReader:
             more = f" and {len(self._said) - 12} more words" if len(self._said) > 12 else ""
             yield f"read {shown}{more}"
         yield from (f"{counted(count, 'line')} {what}" for what, count in self._table.unused.items() if count)
+        if 2 * ranking.places["two first and a second"] > ranking.places["races"]:
+            yield "two places 1 before a place 2: if they are of classes, add --columns race=RACE+CLASS"
         if ranking.contradictions:
             yield f"places count where times contradict them: {self._lines(ranking.contradictions)}"
         for sign, count in ranking.signs.items():

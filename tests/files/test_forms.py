@@ -83,6 +83,22 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "a place beside a word for no finish": (
         "race,player,time,place\nb,Bo,9:00,1\nb,Ann,DNF,2\n", {}, {"b": "Bo | Ann"}, "not finished (1 line",
     ),
+    "more laps before a shorter time": (
+        "race,driver,laps,time\na,Ann,120,3:05\na,Bo,119,3:01\na,Cy,120,3:04\n", {}, {"a": "Cy Ann Bo"}, "player=driver",
+    ),
+    "places within classes": (
+        "race,class,pos,driver\na,GT3,1,Ann\na,GT3,2,Bo\na,GT4,1,Cy\na,GT4,2,Di\n", {}, {"a": "Ann=Cy Bo=Di"}, "--columns race=RACE+CLASS",
+    ),
+    "a place as a sign for no finish": (
+        "race,player,place\na,Ann,1\na,Bo,2\na,Cy,99\n", {}, {"a": "Ann Bo Cy"}, "1 × 99, far behind the rest: if that means no finish, add --words dnf=99",
+    ),
+    "names in two columns": (
+        "Lauf;Platz;Name;Vorname\n1;1;Lee;Ann\n1;2;Ray;Bo\n2;1;Lee;Cy\n", {}, {"1": "Ann Lee Bo Ray", "2": "Cy Lee"}, "player=Vorname+Name",
+    ),
+    "first and last names": ("race,place,First Name,Surname\n1,1,Ann,Lee\n1,2,Bo,Lee\n", {}, {"1": "Ann Lee Bo Lee"}, ""),
+    "a full name beside its parts": ("race,place,Name,First Name,Last Name\n1,1,Ann Lee,Ann,Lee\n1,2,Bo,Bo,\n", {}, {"1": "Ann Lee Bo"}, ""),
+    "a first place with a gap of zero": ("race,player,time\na,Ann,0\na,Bo,+1.5\n", {}, {"a": "Ann Bo"}, ""),
+    "a row of averages": ("player,r1,r2\nAnn,1,2\nBo,2,1\nAverage,1.5,1.5\n", {}, {"r1": "Ann Bo", "r2": "Bo Ann"}, "1 line without a result"),
     "codes": ("race,player,place,IRM\na,Ann,1,\na,Bo,,DNS\na,Cy,,DNF\n", {}, {"a": "Ann | Cy"}, "1 × 'DNS' as not an entrant"),
     "words of other sports": (
         "race,player,place\na,Ann,1\na,Bo,OCS\na,Cy,DNC\na,Di,OTL\na,Ed,DNF1\n", {}, {"a": "Ann | Bo Di Ed"}, "1 × 'DNC' as",
@@ -188,6 +204,9 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("game,who,outcome\na,Ann,1\n", ["no column player", "no column place", "player=NAME,place=NAME"]),
         ("Timestamp,Your nick,What place?\n3/1/2026,Ann,1st\n3/2/2026,Bo,DNF\n", ["no column player", "line 1 has 'Timestamp'"]),
         ("Event,Lane,Nadadora,Mark\nA,1,Ann,28.1\nA,2,Bo,29.2\n", ["no column player"]),
+        ("race,player,time\na,Ann,1:00\na,Bo,0:00:00\n", ["a time is zero", "--words dnf=0:00:00"]),
+        ("game,player,score\n1,Ann,\"12,500\"\n1,Bo,950\n", ["line 2, column score", "write 12500, 12.5"]),
+        ("Player,R1 Time,R1 Pos\nAnn,1:00,1\nBo,1:01,2\n", ["keep those of one kind"]),
         ("date,player,place\n9/8/2019,Ann,1\n", ["--day-first"]),
         ("white,black\nAnn,Bo\n", ["no column result"]),
         ('{"session_results": [{"simsession_name": "PRACTICE", "results": [{"cust_id": 1}]}]}', ["iRacing", "practice"]),
