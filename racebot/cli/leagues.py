@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -185,26 +185,13 @@ def season(
     name: Annotated[str, typer.Argument(help="The season's leaderboard. `list` needs none.")] = "",
     like: Annotated[str, typer.Option(help="For `start`: the season to copy, which ends.")] = "",
     at: Annotated[datetime | None, common.date_option("When (UTC). Default: now.", "--at", "--from")] = None,
-    goal: Annotated[
-        list[str] | None, typer.Option(metavar="GOAL", help="For `start`: its goal. Repeatable.")
-    ] = None,
-    custom_goal: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATTERN", help="For `start`: its custom goals, such as 'SGL 2027*'. Repeatable."
-        ),
-    ] = None,
-    rooms: Annotated[str | None, typer.Option(metavar="FILE", help="For `start`: file of its rooms.")] = None,
-    factor: Annotated[
-        float | None, typer.Option(min=0, max=1, help="For `start`: share of the ratings to keep, or 0.")
-    ] = None,
-    scoring: Annotated[str | None, typer.Option(help="For `start`: another named set of rules.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the tables, and write nothing.")] = False,
     database: Database = None,
 ) -> None:
     """End a season by writing `until` into its table of racebot.toml, or start the next one like it.
 
-    A new season copies its table. Goals and patterns get the number of the new name, unless you give others.
+    A new season copies its table, and carries its ratings over. Goals and patterns get the number of the new
+    name. Change what else differs in the file.
 
     Example: racebot season start "SGL 2027" --like "SGL 2026"
     """
@@ -225,7 +212,6 @@ def season(
     if step == "start" and name in known:
         raise SettingsError(f"{settings.config}: there is a leaderboard {name!r} already: use another name")
     moment = at.date() if at else utc_now().replace(microsecond=0)
-    choice = {"goals": goal, "custom_goals": custom_goal, "rooms": rooms}
     shown: list[Any] = []
 
     def change(tables: Any) -> None:
@@ -234,7 +220,7 @@ def season(
             set_value(old, "until", moment)
         shown.append(old)
         if step == "start":
-            new = _successor(old.unwrap(), name, choice, factor, scoring)
+            new = _successor(old.unwrap(), name)
             if at or all(new.get(key) == old.get(key) for key in (*NUMBERED, "rooms")):
                 new["from"] = moment if at else old["until"].unwrap()
             shown.append(add_table(tables, new))
@@ -298,27 +284,15 @@ def _table(settings: Settings, boards: Sequence[Leaderboard], tables: Any, name:
     return add_table(tables, {"name": board.name, "category": board.category, "goals": list(board.goals)})
 
 
-def _successor(
-    old: dict[str, Any], name: str, given: Mapping[str, Any], factor: float | None, scoring: str | None
-) -> dict[str, Any]:
-    """Return the table of a season like an earlier one, and what options say otherwise."""
-    rooms = {key: value for key, value in given.items() if value}
-    left_out = NOT_COPIED | NUMBERED if rooms else NOT_COPIED
-    copied = {key: value for key, value in old.items() if key not in left_out}
-    new: dict[str, Any] = {"name": name} | copied | rooms
+def _successor(old: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the table of a season like an earlier one."""
+    new = {"name": name} | {key: value for key, value in old.items() if key not in NOT_COPIED}
+    if "rooms" in old:
+        new["rooms"] = []
     if number := changed_number(old["name"], name):
         pattern = re.compile(rf"(?<![0-9]){number[0]}(?![0-9])")
-        for key in NUMBERED & copied.keys():
+        for key in NUMBERED & new.keys():
             texts = [new[key]] if isinstance(new[key], str) else new[key]
             new[key] = [pattern.sub(number[1], text) for text in texts]
-    if "custom_goals" in new:
-        new.setdefault("counts", "finished")
-    carry = old.get("carry_over", {})
-    if factor is None:
-        factor = carry.get("factor", 0.9)
-    if factor:
-        new["carry_over"] = carry | {"from": old["name"], "factor": factor}
-    if scoring is not None:
-        parts = old.get("scoring")
-        new["scoring"] = {**parts, "rules": scoring} if isinstance(parts, dict) else scoring
-    return new
+    carry = {"factor": 0.9} | old.get("carry_over", {})
+    return new | {"carry_over": carry | {"from": old["name"]}}

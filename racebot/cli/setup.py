@@ -16,7 +16,6 @@ from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 import typer
-from dotenv import dotenv_values
 from pydantic import SecretStr
 from rich.text import Text
 
@@ -28,8 +27,8 @@ from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
 from racebot.settings.model import PREFIX, Settings
-from racebot.settings.sources import KEPT_IN_FILES, load
-from racebot.settings.write import add_table, edit_leaderboards, replace_file, write_env
+from racebot.settings.sources import load
+from racebot.settings.write import add_table, edit_leaderboards, write_env
 from racebot.standings.backfill import Selection
 from racebot.telemetry import logs
 from racebot.text.format import counted
@@ -195,13 +194,7 @@ def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:
             )
         if changed or in_environment:
             values[variable] = _text(answer)
-    for name in KEPT_IN_FILES:
-        path = dotenv_values(env, encoding="utf-8").get(f"{PREFIX}{name.upper()}_FILE")
-        if path and (secret := values.pop(PREFIX + name.upper(), None)):
-            try:
-                replace_file(Path(path), f"{secret}\n")
-            except OSError as error:
-                raise SettingsError(f"{path}: {error.strerror}: make it and its folder writable") from None
+    values |= {f"{name}_FILE": None for name in values}  # the value is in .env now
     # Without values, this still closes the file to others.
     write_env(env, values)
     return load()

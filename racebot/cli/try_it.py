@@ -19,7 +19,7 @@ from rich.text import Text
 from racebot.cli import tables
 from racebot.cli.commands import app
 from racebot.cli.common import cannot_listen, console, need_web, tell
-from racebot.errors import MissingExtraError, SettingsError
+from racebot.errors import SettingsError
 from racebot.ledger.lock import utc_now
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
@@ -42,7 +42,6 @@ SETTLE_WITHIN = 60.0
 LEAGUE = LeaderboardSettings(
     name="Orb League", custom_goals=("Orb League*",), counts="finished", grace=timedelta(seconds=1)
 )
-NO_BREAK_SPACE, KEPT_TOGETHER = "\xa0", "\ue000"
 WIDEST = 100
 """Columns that chat fills at most."""
 
@@ -65,7 +64,7 @@ def sandbox(
 
     Example: racebot sandbox --play --custom-goal "SGL 2026 q*"
     """
-    _need_sandbox()
+    need_web()
     if custom_goal and not play:
         raise SettingsError("--custom-goal: add --play, or open rooms on the sandbox's page")
     from racebot.sandbox import server
@@ -88,9 +87,7 @@ def demo(
 
     Example: racebot demo --open
     """
-    _need_sandbox()
-    if open_pages:
-        need_web()
+    need_web()
     logs.to_stderr("warning")
     if database.exists() and database != DEMO_DATABASE:
         raise SettingsError(
@@ -121,14 +118,6 @@ def _open_pages(database: Path) -> None:
     with Ledger.open_to_read(database) as ledger:
         publication = publication_of(Settings(database=database), ledger)
     server.serve(database, publication, "127.0.0.1", 0, opened)
-
-
-def _need_sandbox() -> None:
-    try:
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ModuleNotFoundError:
-        raise MissingExtraError("sandbox", "the sandbox is not installed") from None
 
 
 async def _demo(database: Path, speed: float) -> None:
@@ -233,12 +222,9 @@ def _printer(room: FakeRoom) -> Callable[[dict[str, Any]], None]:
 
 
 def _print_line(line: Text, *, indent: int = 2) -> None:
-    """Print a chat line, wrapped at ordinary spaces only: entries of the bot hold no-break spaces."""
-    line.plain = line.plain.replace(NO_BREAK_SPACE, KEPT_TOGETHER)  # Rich breaks lines at both spaces
-    rows = line.wrap(console, min(console.width, WIDEST) - 2 * indent)
-    for number, row in enumerate(rows):
+    """Print a chat line. Further rows are indented more."""
+    for number, row in enumerate(line.wrap(console, min(console.width, WIDEST) - 2 * indent)):
         row.rstrip()
-        row.plain = row.plain.replace(KEPT_TOGETHER, NO_BREAK_SPACE)
         console.print(Text(" " * indent * (2 if number else 1)) + row, soft_wrap=True)
 
 

@@ -14,15 +14,6 @@ CLOSING = "?!.,;:"
 LONGEST_ARGUMENT = 100
 """Characters of an argument to read. All names on the site are shorter."""
 
-# fmt: off
-OTHER_BOTS = frozenset((
-    "breaks", "cancel", "flags", "fpa", "help", "lock", "monitor", "override", "password", "preset",
-    "presets", "promote", "race", "ready", "register", "restreamer", "score", "seed", "settings",
-    "spoilerseed", "unlock",
-))
-# fmt: on
-"""Command names that other bots on the site use."""
-
 
 class Command(StrEnum):
     """The commands, by their default names."""
@@ -69,7 +60,7 @@ class CommandNames:
         return self.prefix + name if name else ""
 
     def problems(self) -> list[str]:
-        """List the names that are ambiguous or that other bots use."""
+        """List the names that cannot be typed or are ambiguous."""
         found = []
         taken: dict[str, Command] = {}
         for command in Command:
@@ -78,8 +69,6 @@ class CommandNames:
                 continue
             if not re.fullmatch(r"\w[\w-]*", name):
                 found.append(f"{command.value}={name}: a name has letters, digits and hyphens only")
-            elif self.prefix == "!" and name in OTHER_BOTS and name != Command.SCORE:
-                found.append(f"{command.value}={name}: other bots use !{name}: choose another name")
             elif name in taken:
                 found.append(f"{taken[name].value} and {command.value} are both named {name}")
             taken.setdefault(name, command)

@@ -27,7 +27,7 @@ from racebot.settings.tables import (
     model_key,
 )
 from racebot.settings.texts import Texts
-from racebot.text.parse import did_you_mean, read_json
+from racebot.text.parse import read_json
 
 PREFIX = "RACEBOT_"
 NO_GOAL = "none"
@@ -142,7 +142,7 @@ class Settings(BaseSettings):
     command_prefix: str = Field(
         "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three punctuation marks, for example !"
     )
-    command_names: Annotated[dict[str, str], NoDecode] = Field(
+    command_names: Annotated[dict[Command, str], NoDecode] = Field(
         {},
         description=f"your own names for any of {', '.join(Command)}: `name=yours; name=yours`; "
         "an empty name switches a command off",
@@ -208,15 +208,6 @@ class Settings(BaseSettings):
     _decode_goals = field_validator("goals", mode="before")(_names)
     _decode_parameters = field_validator("parameters", "command_names", mode="before")(_pairs)
 
-    @field_validator("command_names")
-    @classmethod
-    def _known_commands(cls, value: dict[str, str]) -> dict[str, str]:
-        for name in value:
-            if name not in set(Command):
-                hint = did_you_mean(name, [str(each) for each in Command])
-                raise ValueError(f"{name!r} is not a command{hint}")
-        return value
-
     @field_validator("site", "pages_url", mode="before")
     @classmethod
     def _bare(cls, value: object) -> object:
@@ -232,8 +223,7 @@ class Settings(BaseSettings):
 
     def named_commands(self) -> CommandNames:
         """Return the names of the chat commands."""
-        names = {Command(key): name for key, name in self.command_names.items()}
-        return CommandNames(self.command_prefix, names)
+        return CommandNames(self.command_prefix, self.command_names)
 
     def webhooks(self) -> dict[str, SecretStr]:
         """Return all Discord webhooks by their ids, which are no secrets."""

@@ -394,9 +394,8 @@ def test_exported_pages_follow_the_settings(racebot: Racebot, folder: Path, monk
 @pytest.mark.parametrize("command", ["web", "export-site public", "sandbox"])
 def test_missing_extra_is_reported_with_its_command(racebot: Racebot, monkeypatch, command: str) -> None:
     monkeypatch.setattr("racebot.errors.find_spec", lambda name: None)
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
     code, _, err = racebot(*command.split())
-    assert (code, install_hint("sandbox" if command == "sandbox" else "web") in err) == (2, True)
+    assert (code, install_hint("web") in err) == (2, True)
 
 
 def test_a_port_in_use_is_reported(racebot: Racebot) -> None:

@@ -64,26 +64,6 @@ def test_next_season_copies_the_table_with_its_number_and_ends_the_last_one(
     assert "2026-12-02" in racebot("season", "list").out  # final from
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ("--custom-goal S1* --factor 0", {"custom_goals": ["S1*"]}),
-        ("--goal Any --scoring standard-s9", {"scoring": {"rules": "standard-s9", "races": 8}}),
-        ("--rooms list.txt", {"rooms": "list.txt"}),
-    ],
-)  # fmt: skip
-def test_options_replace_what_is_copied(
-    racebot: Racebot, league: Path, options: str, expected: dict[str, Any]
-) -> None:
-    (league.parent / "list.txt").write_text("orb/first\n")
-    assert racebot("season", "start", "Cup", "--like", "SGL 2026", *options.split()).code == 0
-    new = tables(league)[1]
-    assert {key: new.get(key) for key in expected} == expected
-    assert len({"goals", "custom_goals", "rooms"} & new.keys()) == 1
-    assert ("carry_over" in new) == ("--factor 0" not in options)
-    assert "from" not in new
-
-
 def test_seasons_of_the_same_goals_are_told_apart_by_their_dates(racebot: Racebot, league: Path) -> None:
     assert racebot("season", "end", "SGL 2026", "--at", "2026-05-01").code == 0
     assert racebot("season", "start", "Autumn", "--like", "SGL 2026").code == 0
@@ -108,8 +88,6 @@ def test_dry_run_shows_tables_without_the_webhook_and_writes_nothing(racebot: Ra
         ("start New", "--like"),
         ("end", "name"),
         ("end SGL_2027", "SGL 2026"),
-        ("start New --like SGL_2026 --scoring none", "racebot.toml"),
-        ("start New --like SGL_2026 --rooms none.txt", "none.txt"),
     ],
 )
 def test_what_would_not_work_is_refused_and_nothing_is_written(

@@ -45,10 +45,8 @@ def test_commands_can_have_other_names_and_another_prefix() -> None:
 def test_names_that_clash_are_problems() -> None:
     assert WORDS.problems() == []
     assert CommandNames(names={Command.WHY: "rating"}).problems() == ["rating and why are both named rating"]
-    assert CommandNames("~", {Command.WHY: "seed"}).problems() == []
-    for name, problem in (("seed", "other bots use !seed"), ("a b", "a name has letters, digits")):
-        (found,) = CommandNames(names={Command.WHY: name}).problems()
-        assert found.startswith(f"why={name}: {problem}")
+    (found,) = CommandNames(names={Command.WHY: "a b"}).problems()
+    assert found.startswith("why=a b: a name has letters, digits")
 
 
 @given(st.text(max_size=1000))
