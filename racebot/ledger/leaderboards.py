@@ -10,7 +10,6 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from racebot.ledger.connection import LedgerTable
 from racebot.ledger.rows import (
@@ -24,7 +23,6 @@ from racebot.ledger.rows import (
     read,
     states_of,
 )
-from racebot.text.format import exact_time
 
 ODDS_FROM = 20
 """Fewest races to fit a leaderboard's odds."""
@@ -120,7 +118,15 @@ class Leaderboards(LedgerTable):
 
         Changes no rating, and no name: `rename` does that.
         """
-        row = _columns(board)
+        row = {
+            "category": board.category,
+            "name": board.name,
+            "goals": json.dumps(board.goals),
+            "rule": board.rule.to_json(),
+            "odds_races": board.odds_races,
+            "odds_fitted_at": board.odds_fitted_at,
+            **rating_columns(board),
+        }
         with self._connection.transaction():
             if board.id is None:
                 self._connection.save("leaderboards", "category, name", [row])
@@ -165,13 +171,6 @@ class Leaderboards(LedgerTable):
             sql = "INSERT INTO carried (leaderboard, player, state) VALUES (?, ?, ?)"
             rows = [(board.key, player, json.dumps(state)) for player, state in states.items()]
             self._connection.write_many(sql, rows)
-
-
-def _columns(board: Leaderboard) -> dict[str, Any]:
-    names = {"category": board.category, "name": board.name, "goals": json.dumps(board.goals)}
-    fitted = None if board.odds_fitted_at is None else exact_time(board.odds_fitted_at)
-    odds = {"odds_races": board.odds_races, "odds_fitted_at": fitted}
-    return names | {"rule": board.rule.to_json()} | odds | rating_columns(board)
 
 
 _REBUILDS = (

@@ -9,11 +9,12 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from racebot.ledger.rows import Leaderboard, Standing
+from racebot.ledger.rows import START, Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
+from racebot.standings.carry_over import states_to_carry_now
 from racebot.standings.follow_settings import Proposal
-from racebot.standings.rebuild import replay
+from racebot.standings.rebuild import RatedAgain
 from racebot.standings.settle import Settler
 from racebot.study.fit import fit_odds
 from racebot.study.history import Earlier, History
@@ -71,7 +72,9 @@ class Move:
 def effect_of(ledger: Ledger, proposal: Proposal) -> list[Move]:
     """Rate a leaderboard's races as proposed, without storing anything, and return each player's move."""
     before = ledger.standings.all(proposal.stored)
-    after = {standing.player: standing for standing in replay(ledger, proposal.proposed)}
+    again = RatedAgain(ledger, proposal.proposed, START, states_to_carry_now(ledger, proposal.proposed))
+    again.rate()
+    after = {standing.player: standing for standing in again.standings()}
     now, then = (sorted(-each.rating for each in standings) for standings in (before, after.values()))
 
     def move(old: Standing, new: Standing) -> Move:

@@ -131,18 +131,6 @@ def carry_out_rebuilds(
     return errors
 
 
-def replay(ledger: Ledger, board: Leaderboard) -> list[Standing]:
-    """Rate all stored races of a leaderboard in memory, and return the standings after them.
-
-    Raises:
-        DamagedRaceError: a stored result is damaged.
-        ModelError: the leaderboard cannot carry over from its source.
-    """
-    again = RatedAgain(ledger, board, START, states_to_carry_now(ledger, board))
-    again.rate()
-    return again.standings()
-
-
 def fits(board: Leaderboard, races: int) -> bool:
     """Return whether races of a leaderboard can be rated inside a transaction. A new race always is."""
     return races <= 1 or races * _measured.get(_name(board), SECONDS_PER_RACE) <= LONGEST

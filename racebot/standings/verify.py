@@ -92,8 +92,6 @@ def _problems(
         row = rater.rate(stored.result, stored.note)
         if number % BATCH == 0:
             progress(number)
-        if ledger.ratings.holds(board, row):
-            continue
         try:
             old = ledger.ratings.get(board, name)
         except LedgerError as error:
