@@ -4,9 +4,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, NOON, result, settler_of
+from builders import CATEGORY, GOAL, NOON
 
-from racebot.errors import LedgerError
 from racebot.ledger.outbox import (
     Body,
     CaseRow,
@@ -20,7 +19,6 @@ from racebot.ledger.outbox import (
 )
 from racebot.ledger.store import Ledger
 from racebot.queries.race import edits_of
-from racebot.standings.verify import verify
 
 LATER = NOON + timedelta(hours=1)
 KEEP = timedelta(days=30)
@@ -122,15 +120,6 @@ def test_only_waiting_messages_of_one_kind_and_room_are_dropped(ledger: Ledger) 
     ).fetchall() == [("waiting", "the race goes on")]
 
 
-def test_work_is_part_of_the_ledgers_transaction(ledger: Ledger) -> None:
-    with pytest.raises(LedgerError), ledger.transaction():  # noqa: PT012
-        ledger.cases.save(CaseRow("orb/r", CATEGORY, NOON, NOON))
-        ledger.messages.put(message("g"), NOON)
-        raise LedgerError("halt")
-    assert ledger.cases.polled(CATEGORY) == []
-    assert ledger.messages.of("orb/r") == []
-
-
 # Races that the bot follows
 
 
@@ -198,18 +187,3 @@ def test_only_messages_whose_delivery_ended_are_deleted(
     assert ledger.messages.clear(NOON) == 0
     assert ledger.messages.clear(EXPIRED - KEEP) == int(ended)
     assert len(ledger.messages.of("orb/r")) == int(not ended)
-
-
-def test_ratings_can_be_replayed_after_old_data_is_deleted(ledger: Ledger) -> None:
-    settler = settler_of(ledger, "plackett-luce")
-    settler.settle(result("first", "ann bo", dnf="cy"), NOON)
-    ledger.messages.put(Message("orb/first", CATEGORY, "g", MetaBody()), NOON)
-    (row,) = ledger.messages.of("orb/first")
-    with ledger.transaction():
-        ledger.messages.mark(row, Delivery.DELIVERED, NOON)
-    (board,) = ledger.leaderboards.all()
-    before = ledger.standings.all(board)
-    assert ledger.messages.clear(EXPIRED - KEEP) == 1
-    assert verify(settler.ledger, board) == []
-    assert settler.rebuild(board) == 1
-    assert ledger.standings.all(board) == before

@@ -162,15 +162,14 @@ async def test_only_the_chosen_goals_are_rated(fill: Fill, settler: Settler, fak
     assert settler.ledger.leaderboards.get(CATEGORY, GOAL) is None
 
 
-async def test_since_a_day_reads_only_the_needed_pages(fill: Fill, settler: Settler, fake: FakeList) -> None:
+async def test_only_races_of_the_chosen_days_are_read_and_rated(
+    fill: Fill, settler: Settler, fake: FakeList
+) -> None:
     await fill(since=NOON + timedelta(days=3))
     assert rated(settler) == ["orb/r3", "orb/r4"], "the day itself is wanted"
     assert fake.asked == [1, 2]
-
-
-async def test_until_excludes_the_day_itself(fill: Fill, settler: Settler) -> None:
     await fill(until=NOON + timedelta(days=2))
-    assert rated(settler) == ["orb/r0", "orb/r1"], "the day itself is not wanted"
+    assert rated(settler)[:3] == ["orb/r0", "orb/r1", "orb/r3"], "the day itself is not wanted"
 
 
 async def test_a_category_without_races_is_asked_for_one_page(
@@ -183,10 +182,10 @@ async def test_a_category_without_races_is_asked_for_one_page(
 
 # Files
 
-LEAGUE = RoomRule(rooms=tuple(f"orb/r{number}" for number in range(500)), finished=True)
+LEAGUE = RoomRule(rooms=tuple(f"orb/r{number}" for number in range(40)), finished=True)
 
 
-@pytest.mark.parametrize(("shown", "requests"), [(False, 500), (True, 502)])
+@pytest.mark.parametrize(("shown", "requests"), [(False, 40), (True, 42)])
 async def test_a_list_of_rooms_costs_one_request_for_each_that_no_list_shows(
     tmp_path: Path, shown: bool, requests: int
 ) -> None:
@@ -211,4 +210,4 @@ async def test_a_list_of_rooms_costs_one_request_for_each_that_no_list_shows(
         later = NOON + timedelta(days=30)
         await backfill(site, CATEGORY, settler, Selection(), lambda: later, lambda *_: None)
         assert len(asked) == requests
-        assert len(list(ledger.races.of(existing(ledger.leaderboards.get(CATEGORY, "League"))))) == 500
+        assert len(list(ledger.races.of(existing(ledger.leaderboards.get(CATEGORY, "League"))))) == 40
