@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
+from glob import escape
 from pathlib import Path
 
 from racebot.errors import LedgerError, LedgerUnavailable, reason
@@ -88,5 +88,4 @@ def overdue(database: Path, now: datetime) -> bool:
 
 
 def _named(folder: Path, stem: str, suffix: str) -> list[Path]:
-    name = re.compile(re.escape(stem) + r"-\d{8}T\d{6}Z" + re.escape(suffix))
-    return [path for path in folder.glob(f"*{suffix}") if name.fullmatch(path.name)]
+    return list(folder.glob(f"{escape(stem)}-{'[0-9]' * 8}T{'[0-9]' * 6}Z{suffix}"))

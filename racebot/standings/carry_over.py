@@ -57,17 +57,12 @@ def states_to_carry_now(ledger: Ledger, board: Leaderboard) -> dict[str, State]:
 def sources_first(boards: Iterable[Leaderboard]) -> list[Leaderboard]:
     """Sort leaderboards so that each comes after the one that it carries over from."""
     named = {(board.category, board.name): board for board in boards}
-    ordered: dict[tuple[str, str], Leaderboard] = {}
 
-    def add(board: Leaderboard, above: frozenset[str]) -> None:
-        source = None if board.carry is None else named.get((board.category, board.carry.source))
-        if source is not None and source.name not in above:
-            add(source, above | {source.name})
-        ordered.setdefault((board.category, board.name), board)
+    def depth(board: Leaderboard, most: int = len(named)) -> int:
+        source = named.get((board.category, board.carry.source)) if board.carry is not None else None
+        return 0 if source is None or most == 0 else 1 + depth(source, most - 1)
 
-    for board in named.values():
-        add(board, frozenset({board.name}))
-    return list(ordered.values())
+    return sorted(named.values(), key=depth)
 
 
 def unknown_sources(
