@@ -29,8 +29,8 @@ from racebot.bot.discord_posts import (
 from racebot.bot.failures import Backoff
 from racebot.errors import PayloadError, RacebotError, SiteError
 from racebot.ledger.connection import RunOnLedger
-from racebot.ledger.discord import Post
 from racebot.ledger.lock import utc_now
+from racebot.ledger.outbox import Post
 from racebot.ledger.rows import RATED_LATER
 from racebot.ledger.store import Ledger
 from racebot.racetime.http import Http, Response

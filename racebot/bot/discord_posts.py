@@ -19,7 +19,7 @@ from racebot.bot.room.announcements import shown_race
 from racebot.chat.format import NO_BREAK, chat_names, ordinal, percent
 from racebot.chat.links import board_page, race_page
 from racebot.chat.rating_message import opening, players, score_lines
-from racebot.ledger.discord import Post
+from racebot.ledger.outbox import Post
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.odds import winner_of

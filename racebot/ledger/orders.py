@@ -12,7 +12,7 @@ from enum import StrEnum
 from pydantic import AwareDatetime
 
 from racebot.ledger.connection import LedgerTable
-from racebot.ledger.discord import Posts
+from racebot.ledger.outbox import Posts
 from racebot.ledger.rows import moment_of, read
 
 

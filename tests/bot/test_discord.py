@@ -25,7 +25,7 @@ from racebot.bot.failures import Backoff, Health
 from racebot.bot.status import status
 from racebot.bot.worker import Jobs
 from racebot.errors import SettingsError
-from racebot.ledger.discord import Post
+from racebot.ledger.outbox import Post
 from racebot.ledger.rows import RATED_LATER
 from racebot.ledger.store import Ledger
 from racebot.races.result import Profile, RaceResult

@@ -37,9 +37,8 @@ from racebot.bot.room.delivery import OutboxDelivery
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.bot.worker import check_categories
 from racebot.errors import CredentialsError, NotFoundError, SiteError
-from racebot.ledger.discord import Post
 from racebot.ledger.lock import read_heartbeat
-from racebot.ledger.outbox import CaseRow, ChatBody, Delivery, Message, MetaBody, OutboxRow
+from racebot.ledger.outbox import CaseRow, ChatBody, Delivery, Message, MetaBody, OutboxRow, Post
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger

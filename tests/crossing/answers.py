@@ -20,7 +20,7 @@ from racebot.bot.discord_posts import body
 from racebot.bot.room.announcements import shown_race
 from racebot.chat.answers.answers import Answers
 from racebot.chat.info_box import info_block
-from racebot.ledger.discord import Post
+from racebot.ledger.outbox import Post
 from racebot.ledger.races import EXCLUDED, SKIPPED
 from racebot.ledger.rows import NamedPlayer
 from racebot.ledger.store import Ledger

@@ -18,10 +18,9 @@ from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable
 from racebot.ledger.backup import backups, folder_of
-from racebot.ledger.discord import Post
 from racebot.ledger.lock import locked
 from racebot.ledger.orders import OrderKind
-from racebot.ledger.outbox import CaseRow, ChatBody, Delivery, Message
+from racebot.ledger.outbox import CaseRow, ChatBody, Delivery, Message, Post
 from racebot.ledger.rows import START, CategoryProfile, Leaderboard
 from racebot.ledger.schema import VERSION, migrations
 from racebot.ledger.store import Ledger
