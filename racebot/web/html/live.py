@@ -16,7 +16,6 @@ from racebot import addresses
 from racebot.addresses import OVERLAY_OPTIONS, BadQueryError, Route, link, whole_number
 from racebot.live_file import LiveBoard, LiveEntrant, LiveRoom
 from racebot.queries.history import PlayedRace
-from racebot.queries.race import RacedEntrant, RatedEntrant
 from racebot.queries.races import RaceRow, latest_races
 from racebot.races.result import EntrantStatus
 from racebot.web.html import templating
@@ -104,20 +103,8 @@ def _player(request: PageRequest, player: str) -> Document:
     room = current if isinstance(current, LiveRoom) else None
     change = current.change if isinstance(current, PlayedRace) else None
     board = next((each for each in room.leaderboards if each.board == stem), None) if room else None
-    return _player_overlay(request, player, room, board, standings.get(stem or ""), change)
-
-
-def _player_overlay(
-    request: PageRequest,
-    player: str,
-    room: LiveRoom | None,
-    board: LiveBoard | None,
-    standing: object,
-    change: int | None,
-) -> Document:
-    """Render a player's rating, with what the room that they are in tells, or with their last change."""
     live = next(each for each in board.entrants if each.id == player) if board else None
-    facts = {"room": room, "board": board, "live": live, "standing": standing}
+    facts = {"room": room, "board": board, "live": live, "standing": standings.get(stem or "")}
     return _overlay("overlay_player.html", request, change=live.change if live else change, **facts)
 
 
@@ -181,40 +168,31 @@ def shell(request: PageRequest, kind: str, body: bytes, part: str = "", delay: i
 def _race_rows(request: PageRequest, race: str | None) -> Document:
     """Render what is known about a race: its odds, the changes to come, or the final changes."""
     room = None if race is None else request.view.live_room(race)
-    rows: Sequence[LiveEntrant | RatedEntrant | RacedEntrant] = ()
-    boards: list[tuple[str | None, str]] = []
-    heading = "final"
+    boards: list[tuple[str | None, str, Sequence[Any]]] = []
     if room is not None:
-        shown = (board.entrants for board in room.leaderboards if _wanted(request, board.board))
-        rows = entrants = next(shown, ())
-        boards = [(each.board, each.leaderboard) for each in room.leaderboards]
-        known = (each.change if room.finished else each.win_chance for each in entrants)
+        boards = [(each.board, each.leaderboard, each.entrants) for each in room.leaderboards]
+    elif race is not None and (report := request.view.race(race)) is not None:
+        pairs = zip(request.view.boards_of(report), report.leaderboards, strict=True)
+        boards = [(board.address.stem, board.name, part.placed) for board, part in pairs]
+    _, name, rows = next((each for each in boards if _wanted(request, each[0])), ("", "", ()))
+    return race_table(request, race, room, rows, name if len(boards) > 1 else "")
+
+
+def race_table(
+    request: PageRequest, race: str | None, room: LiveRoom | None, rows: Sequence[Any], board: str = ""
+) -> Document:
+    """Render the rows of a race on an overlay, with the name of its leaderboard if it has several."""
+    heading, limit = "final", _number(request.query, "rows")
+    if room is not None:
+        known = (each.change if room.finished else each.win_chance for each in rows)
         if any(value is not None for value in known):  # not for a team race or a single entrant
             heading = "provisional" if room.finished else "odds" if room.before_start else "racing"
-    elif race is not None and (report := request.view.race(race)) is not None:
-        boards = [(board.address.stem, board.name) for board in request.view.boards_of(report)]
-        shown_parts = zip(boards, report.leaderboards, strict=True)
-        rows = next((part.placed for (stem, _), part in shown_parts if _wanted(request, stem)), ())
-    name = next((name for stem, name in boards if _wanted(request, stem)), "") if len(boards) > 1 else ""
-    return race_table(request, race, room, rows, heading, name)
+    facts = {"race": race, "room": room, "heading": heading, "board": board, "all_rows": rows}
+    return _overlay("overlay_room.html", request, rows=rows[:limit], more=len(rows[limit:]), **facts)
 
 
 def _overlay(template: str, request: PageRequest, **context: Any) -> Document:
     return Document(templating.render(template, request.path, **context))
-
-
-def race_table(
-    request: PageRequest,
-    race: str | None,
-    room: LiveRoom | None,
-    rows: Sequence[LiveEntrant | RatedEntrant | RacedEntrant],
-    heading: str,
-    board: str = "",
-) -> Document:
-    """Render the rows of a race on an overlay, with the name of its leaderboard if it has several."""
-    limit = _number(request.query, "rows")
-    facts = {"race": race, "room": room, "heading": heading, "board": board, "all_rows": rows}
-    return _overlay("overlay_room.html", request, rows=rows[:limit], more=len(rows[limit:]), **facts)
 
 
 def _wanted(request: PageRequest, board: str | None) -> bool:
@@ -312,18 +290,16 @@ def studio(request: PageRequest) -> Content:
 
 def sample(request: PageRequest, stage: str) -> Document:
     """Render an overlay as it is in one stage of the invented race, with the templates of the real ones."""
-    room = _invented_room(stage)
-    entrants = room.leaderboards[0].entrants
+    room, recorded = _invented_room(stage), stage == "recorded"
+    board = room.leaderboards[0]
     if request.query.get("overlay") != "player":
-        heading = {"open": "odds", "finished": "provisional", "recorded": "final"}.get(stage, stage)
-        return shell(request, "room", race_table(request, room.race, room, entrants, heading).body)
-    racer = next(each for each in entrants if each.name == RATED)
-    recorded = stage == "recorded"
+        body = race_table(request, room.race, None if recorded else room, board.entrants).body
+        return shell(request, "room", body)
+    racer = next(each for each in board.entrants if each.name == RATED)
     points, place = (racer.after, racer.rank_after) if recorded else (racer.points, racer.rank_before)
     standing = SimpleNamespace(name=RATED, points=points, place=place, listed=82)
-    board = None if recorded else room.leaderboards[0]
-    body = _player_overlay(request, RATED, room, board, standing, racer.change if recorded else None).body
-    return shell(request, "player", body)
+    facts = {"room": room, "board": board, "live": None if recorded else racer, "change": racer.change}
+    return shell(request, "player", _overlay("overlay_player.html", request, standing=standing, **facts).body)
 
 
 def _invented_room(stage: str) -> LiveRoom:
