@@ -127,7 +127,6 @@ class Route:
         return self.pattern.format_map({name: _FIELDS[name][1](value) for name, value in given.items()})
 
     def match(self, path: str) -> dict[str, Any] | None:
-        """Return the fields of a path, None if it does not match this route."""
         found = self._expression.fullmatch(path) if len(path) <= LONGEST_PATH else None
         if found is None:
             return None

@@ -115,7 +115,6 @@ class LiveRoom:
         return self.status == "finished"
 
     def was_edited(self, now: datetime) -> bool:
-        """Return whether a moderator has just edited the result."""
         return bool(self.edits) and now - self.edits[-1].at < JUST_EDITED
 
     @property

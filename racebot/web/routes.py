@@ -53,7 +53,6 @@ class Pages:
         return None if match is None else self.content(match, query)
 
     def content(self, match: MatchedRoute, query: Mapping[str, str]) -> Content:
-        """Return the content at an address, as `document` does."""
         if match.route in _EXPORTED if self.served else match.route.served_only:
             return None
         fields = dict(match.fields)

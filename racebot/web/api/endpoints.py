@@ -66,7 +66,6 @@ def all_leaderboards(request: PageRequest) -> types.LeaderboardsAnswer:
 
 
 def leaderboard(request: PageRequest, board: Board) -> types.LeaderboardPart:
-    """Return a leaderboard with one page of its players."""
     view = request.view
     report = view.report(board)
     part = _part(request, len(report.players))
@@ -81,7 +80,6 @@ def scores(request: PageRequest, board: Board) -> LeagueTable | None:
 
 
 def races_of(request: PageRequest, board: Board) -> types.RacesPart:
-    """Return one page of a leaderboard's races, newest first."""
     view = request.view
     part = _part(request, view.totals(board).races)
     rows = latest_races(view.ledger, board.key, part.per_page, part.offset)
@@ -167,7 +165,6 @@ def find_players(request: PageRequest) -> types.FoundPlayers:
 
 
 def rated_race(request: PageRequest, race: str) -> types.RaceAnswer | None:
-    """Return a race with its result and its rating changes on each leaderboard."""
     view = request.view
     report = view.race(race)
     if report is None:
@@ -184,7 +181,6 @@ def all_events(request: PageRequest) -> types.EventsAnswer:
 
 
 def one_event(request: PageRequest, event: str) -> types.EventAnswer | None:
-    """Return an event with its sources and results, None if there is none of that name."""
     for report in event_reports(request.view.ledger, event):
         facts = attrgetter("user_id", "name", "status", "seconds")
         results = [
@@ -217,7 +213,6 @@ def live_rooms(request: PageRequest) -> types.LiveAnswer:
 
 
 def leaderboard_csv(request: PageRequest, board: Board) -> Document:
-    """Return a leaderboard as CSV, with one row per listed player."""
     columns = ("place", "id", "name", "points", "races", "finishes", "wins", "last_race_at", "provisional")
     return _csv(columns, map(attrgetter(*columns), request.view.report(board).players))
 
@@ -240,7 +235,6 @@ def scores_csv(request: PageRequest, board: Board) -> Document | None:
 
 
 def records_csv(kind: type, records: Iterable[object]) -> Document:
-    """Return records of a dataclass as CSV, with one row per record."""
     columns = field_names(kind)
     return _csv(columns, map(attrgetter(*columns), records))
 

@@ -67,7 +67,6 @@ _QUERY: dict[str, Schema] = {
 
 
 def description(url: str = "", *, served: bool) -> Schema:
-    """Return the OpenAPI description of the API."""
     return {
         "openapi": "3.1.0",
         "info": {

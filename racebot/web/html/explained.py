@@ -24,7 +24,6 @@ BAR = 100  # points that a row of the distribution covers
 
 
 def explained(request: PageRequest, board: Board) -> Content:
-    """Render how a leaderboard rates, and how well that predicted its last races."""
     model = registry.create(board.stored.model, board.stored.parameters)
     listed = listed_now(request.view.ledger, board.stored, board.listing)
     points = np.array([each.points for each in listed], int)

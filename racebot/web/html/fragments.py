@@ -95,12 +95,10 @@ def dots(results: Sequence[ShortResult]) -> Markup:
 
 
 def score(ahead: int, behind: int) -> Markup:
-    """Return how often a player finished ahead of an opponent and behind."""
     return Markup('<b class="gain">%s</b><span class="of"> – </span><b class="loss">%s</b>') % (ahead, behind)
 
 
 def bar(share: float) -> Markup:
-    """Return a bar whose filled part is a share from 0 to 1."""
     return Markup(
         '<svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
         '<rect class="rest" width="100" height="8"/><rect width="%.1f" height="8"/></svg>'
@@ -172,7 +170,6 @@ MOST_LINES = 60  # races with more entrants are not drawn
 
 
 def fastest(part: RaceOnBoard) -> float | None:
-    """Return the best finish time in seconds, None if there is none."""
     return min((each.finish_time for each in part.placed if each.finish_time is not None), default=None)
 
 
@@ -279,7 +276,6 @@ def targets(view: LedgerView, stem: str | None, part: RaceOnBoard) -> dict[str, 
 
 
 def around(view: LedgerView, board: Board, part: RaceOnBoard) -> list[tuple[str, str]]:
-    """Return the races before and after a recorded race on a leaderboard, with their words."""
     found = races_numbered(view.ledger, board.key, [part.sequence - 1, part.sequence + 1])
     words = {part.sequence - 1: "Previous race", part.sequence + 1: "Next race"}
     return [(words[number], found[number].race) for number in sorted(found)]

@@ -265,7 +265,6 @@ def embedded_board(request: PageRequest, board: Board) -> Content:
 
 
 def races(request: PageRequest, board: Board, number: int | None = None) -> Content:
-    """Render one page of a leaderboard's races, the newest without a number."""
     total = request.view.totals(board).races
     found = race_pages(total, number, lambda page: link(request.path, board.address.of(RACES, number=page)))
     if found is None:
@@ -358,7 +357,6 @@ def planned_page(request: PageRequest, board: Board) -> Content:
 
 
 def seeds_of(request: PageRequest, board: Board, limit: int | None = None) -> SeedList:
-    """Return the first seeds of the entrants in the query, or of all listed players."""
     text = request.query.get("entrants", "").strip()
     entrants = text.splitlines() if text else None
     return seed_list(request.view.ledger, board.stored, board.listing, entrants, limit)

@@ -37,7 +37,6 @@ def opponent_pages(opponents: int) -> int:
 
 
 def on_board(request: PageRequest, board: Board, player: str) -> Content:
-    """Render a player's page on one leaderboard. Return None if the player has no standing there."""
     view = request.view
     record = view.player(board, player)
     if record is None:
@@ -100,7 +99,6 @@ def or_comparison(page: Callable[..., Content]) -> Callable[..., Content]:
 
 
 def races(request: PageRequest, board: Board, player: str, number: int | None = None) -> Content:
-    """Render one page of a player's races, newest first, or of those that a filter chooses."""
     view = request.view
     record = view.player(board, player)
     if record is None:
@@ -138,7 +136,6 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
 
 
 def opponents(request: PageRequest, board: Board, player: str, number: int | None = None) -> Content:
-    """Render one page of a player's opponents, the most frequent first."""
     number = 1 if number is None else number
     record = request.view.player(board, player)
     if record is None:

@@ -53,7 +53,6 @@ _UNKNOWN = (
 
 
 def policy(frame_ancestors: str) -> str:
-    """Return the content security policy of a page that these sites may show in a frame."""
     return (
         "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
         f"frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors {frame_ancestors}"
@@ -210,7 +209,6 @@ def _cache_control(match: MatchedRoute, query: Mapping[str, str]) -> str:
 
 
 def _missing(path: str, route: addresses.Route | None = None) -> str:
-    """Return a hint for the reader of an address without content."""
     if _is_api(path):
         return _UNKNOWN
     return NO_RACE if route is addresses.RACE else NO_PAGE

@@ -49,7 +49,6 @@ Box = tuple[float, float, float, float]  # the left, top, right and bottom end o
 
 
 def player_card(request: PageRequest, board: Board, player: str) -> Content:
-    """Draw a player's rating on one leaderboard, with its graph."""
     record = request.view.player(board, player)
     if record is None:
         return None
@@ -74,7 +73,6 @@ def player_card(request: PageRequest, board: Board, player: str) -> Content:
 
 
 def racer_card(request: PageRequest, player: str, race: str) -> Content:
-    """Draw one racer's place in a race, the change of points and its reasons."""
     report = request.view.race(race)
     placed = [each for part in report.leaderboards for each in part.placed] if report else []
     entrant = next((each for each in placed if each.id == player), None)
@@ -99,7 +97,6 @@ def racer_card(request: PageRequest, player: str, race: str) -> Content:
 
 
 def pair_card(request: PageRequest, player: str, other: str) -> Content:
-    """Draw the record of two players, and the chance next time."""
     found = request.view.pair(player, other, request.query.get("on", ""))
     if found is None:
         return None
@@ -124,7 +121,6 @@ def pair_card(request: PageRequest, player: str, other: str) -> Content:
 
 
 def race_card(request: PageRequest, race: str) -> Content:
-    """Draw a race's result and its changes on the first of its leaderboards."""
     report = request.view.race(race)
     if report is None:
         return _live_card(request, request.view.live_room(race, listed=True))
@@ -188,7 +184,6 @@ def board_card(request: PageRequest, board: Board) -> Content:
 
 
 def recap_card(request: PageRequest, board: Board) -> Content:
-    """Draw the podium of a season that ended, and some of its facts."""
     recap = request.view.recap(board)
     if recap is None or board.final_since is None:
         return None
@@ -205,7 +200,6 @@ def recap_card(request: PageRequest, board: Board) -> Content:
 
 
 def front_card(request: PageRequest) -> Content:
-    """Draw the card of the leaderboard with the most races."""
     boards = sorted(request.view.boards, key=lambda board: -request.view.totals(board).races)
     if boards:
         return board_card(request, boards[0])
@@ -253,7 +247,6 @@ def badge(request: PageRequest, board: Board, player: str) -> Content:
 
 
 def latest_badge(request: PageRequest, player: str) -> Content:
-    """Draw the badge of the leaderboard on which a player raced last."""
     standings = request.view.standings(player)
     return badge(request, standings[0][0], player) if standings else None
 
@@ -314,7 +307,6 @@ class Canvas:
         self._paste(mask, box, fill)
 
     def figures(self, y: int, figures: Mapping[str, int]) -> None:
-        """Write numbers side by side, each above its name."""
         x = float(MARGIN)
         for label, value in figures.items():
             left = x
@@ -338,7 +330,6 @@ class Canvas:
         return y
 
     def change(self, y: int, points: int, weight: int = 700) -> float:
-        """Write a change of points at the right, and return its left end."""
         return self.text(RIGHT, y, signed(points), Style(34, weight), tone(points), align=1)
 
     def time(self, x: float, y: int, seconds: float | None) -> None:

@@ -193,7 +193,6 @@ class LedgerView:
 
     @cached_property
     def pictures_shown(self) -> set[str]:
-        """The names of the pictures that pages show."""
         categories = (self.ledger.profiles.category(board.category) for board in self.boards)
         images = {name_of(each.image) for each in categories if each is not None and each.image}
         return set(self.pictures.values()) | (images & self.picture_names)
@@ -233,13 +232,11 @@ class LedgerView:
 
     @cached_property
     def picture_names(self) -> frozenset[str]:
-        """The names of all pictures that the pages may show."""
         folder = self.publication.pictures
         return frozenset() if folder is None else Pictures(folder).names()
 
     @cached_property
     def boards(self) -> list[Board]:
-        """Every leaderboard, by category and name."""
         stored = self.ledger.leaderboards.all()
         addresses = board_addresses(stored)
         return [
@@ -257,7 +254,6 @@ class LedgerView:
         return next((board for board in self.boards if board.address.stem == stem), None)
 
     def planned(self) -> list[Board]:
-        """Return the leaderboards that await their first race."""
         stored = self.ledger.leaderboards.all()
         known = {(each.category, each.name) for each in stored}
         new = [each for each in self.publication.planned if (each.category, each.name) not in known]
@@ -268,7 +264,6 @@ class LedgerView:
         return [each for each in self.boards if each.category == board.category]
 
     def by_last_race(self, boards: Iterable[Board]) -> list[Board]:
-        """Return leaderboards, those raced last first."""
         return sorted(boards, key=lambda each: self.totals(each).last_race_at or _LONG_AGO, reverse=True)
 
     def latest_races(self, limit: int) -> list[tuple[Board, RaceRow]]:
@@ -303,16 +298,13 @@ class LedgerView:
         )
 
     def league(self, board: Board) -> ScoreTable | None:
-        """Return a leaderboard's scores by par without the racers' chances, None if it has none."""
         rules = board.listing.scoring
         return None if rules is None else league(self.ledger, board.stored, rules)
 
     def ordering_league(self, board: Board) -> ScoreTable | None:
-        """Return the scores that order a leaderboard, None if ratings do."""
         return None if board.listing.by_rating else self.league(board)
 
     def racer(self, board: Board, player: str) -> LeagueStanding | None:
-        """Return a player's scores if they order the leaderboard."""
         table = self.ordering_league(board)
         return next((each for each in table.standings if each.id == player), None) if table else None
 
@@ -323,7 +315,6 @@ class LedgerView:
         return [report for name in own for report in event_reports(self.ledger, name)]
 
     def recap(self, board: Board) -> Recap | None:
-        """Return the facts of a season, None before it is final."""
         if board.final_since is None:
             return None
         settled = self.publication.provisional_races
@@ -401,7 +392,6 @@ class LedgerView:
         return board, (one, theirs[board.key]), compared(self.ledger, board.stored, player, other)
 
     def boards_of(self, report: RaceReport) -> list[Board]:
-        """Return the leaderboards of a race, in the order of its report."""
         by_name = {(board.category, board.name): board for board in self.boards}
         return [by_name[report.category, part.leaderboard] for part in report.leaderboards]
 

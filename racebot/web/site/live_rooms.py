@@ -34,7 +34,6 @@ class LiveRooms:
     rooms: Sequence[LiveRoom]
 
     def of(self, player: str) -> list[tuple[LiveRoom, LiveBoard, LiveEntrant]]:
-        """Return the rooms of a player, each with its leaderboards and what is known of the player there."""
         return [
             (room, board, entrant)
             for room in self.rooms
@@ -44,7 +43,6 @@ class LiveRooms:
         ]
 
     def scored(self, stem: str) -> list[tuple[LiveRoom, LiveBoard]]:
-        """Return the rooms with scores to come on the leaderboard at an address."""
         pairs = ((room, board) for room in self.rooms for board in room.leaderboards)
         return [(room, board) for room, board in pairs if board.board == stem and board.scores]
 
