@@ -6,9 +6,11 @@ a (day 0): Ann 1100, Bo 900. b (day 1): Cy 1200, Di 1000, Ed (unfinished) 800. c
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from html import unescape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -131,6 +133,14 @@ def page_at(view: LedgerView, path: str, *, served: bool = True, **query: str) -
 def data_at(view: LedgerView, path: str, *, served: bool = True, **query: str) -> Any:
     """Return the JSON at a path."""
     return json.loads(page_at(view, path, served=served, **query))
+
+
+def text_at(view: LedgerView, path: str, *, served: bool = True, **query: str) -> str:
+    """Return a page's visible text, in one line."""
+    page = page_at(view, path, served=served, **query)
+    words = re.sub(r"<(script|style|title).*?</\1>", "", page, flags=re.DOTALL)
+    shown = " ".join(unescape(re.sub(r"<[^>]+>", " ", words)).split())
+    return re.sub(r" ([.,:])", r"\1", shown)
 
 
 class Seen(HTMLParser):

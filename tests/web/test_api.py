@@ -148,21 +148,6 @@ def test_head_to_head_has_the_record_the_races_and_the_chance(view: LedgerView) 
     assert found["chance"] + other["chance"] == pytest.approx(1)
 
 
-def test_api_gives_the_reasons_of_each_change(merge: Merge) -> None:
-    view = merge([result("a", "ann bo cy", dnf="di ed")], LeaderboardConfig("thurstone-hurdle"))
-    race = data_at(view, "api/races/orb/a")
-    (part,) = race["leaderboards"]
-    assert rows(part["entrants"], "id place finish_time") == rows(race["result"], "id place finish_time")
-    for entry in part["entrants"]:
-        assert len(entry["why"]) == len(entry["reasons"])
-        points = [each["points"] for each in entry["why"] if each["points"] is not None]
-        assert not points or sum(points) == entry["change"]
-        named = {each["player"] for reason in entry["why"] for each in reason["opponents"]}
-        assert named <= {"id-ann", "id-bo", "id-cy", "id-di", "id-ed"}
-    assert [each["kind"] for each in part["entrants"][0]["why"]][:2] == ["finish", "place"]
-    assert part["entrants"][-1]["why"][0]["kind"] == "unfinished"
-
-
 def test_sheets_hold_players_and_changes_as_csv(view: LedgerView) -> None:
     heading, *players = sheet(view, f"{BOARD}.csv")
     assert heading[:4] == ["place", "id", "name", "points"]

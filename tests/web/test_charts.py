@@ -1,16 +1,24 @@
+"""Drawings: ratings and places over time, a race as a story, and days of a year."""
+
 import random
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from builders import NOON
+from builders import NOON, existing, result
 
-from racebot.queries.history import PlayedRace
+from racebot.addresses import BadQueryError
+from racebot.queries.history import PlayedRace, milestones
+from racebot.queries.odds import expected_course
+from racebot.queries.recap import places_over_time
 from racebot.web.html import charts, templating
 
-from .conftest import Merge
+from .conftest import Merge, page_at
+
+MOVEMENT = "leaderboards/orb/any-orb/movement.html"
 
 
 def drawn(graph: charts.Graph | None) -> str:
@@ -65,23 +73,6 @@ def test_grid_lines_are_round_numbers_around_the_points(points: list[int], expec
     assert re.findall(r"<text[^>]*>([^<]+)</text>", axis) == expected
 
 
-def test_every_drawing_has_three_labels_or_more_on_each_axis(merge: Merge) -> None:
-    view = merge()
-    history = view.history(view.boards[0], "id-ann")
-    part = view.race("orb/c").leaderboards[0]  # type: ignore[union-attr]
-    moments = [NOON + timedelta(days=n) for n in range(13)]
-    places = [[1.0, 2.0]] * 3
-    ratings = charts.ratings([history], "two races")
-    assert ratings is not None
-    assert len(ratings.ticks) >= 3 and len(ratings.grid) >= 3
-    bump = charts.Bump("places", moments, [("Ann", [1] * 13), ("Bo", [2] * 13)])
-    course = list(zip([0.0, 60.0, 90.0], places, strict=True))
-    story = charts.Story("race", part.entrants, course, upset=False)
-    for drawing in (bump, story):
-        assert len(drawing.ticks) >= 3 and len([*drawing.rows, *drawing.names]) >= 3
-    assert len(charts.Year(history).ticks) >= 3
-
-
 def test_thinning_keeps_peaks_and_lows() -> None:
     rng = random.Random(1)
     values = [1000 + rng.randint(-9, 9) for _ in range(5000)]
@@ -101,3 +92,90 @@ def test_time_line_has_four_different_labels(days: float) -> None:
     axis = svg.partition('class="axis x"')[2].partition('class="series')[0]
     labels = re.findall(r"<text[^>]*>([^<]+)</text>", axis)
     assert len(set(labels)) == 4
+
+
+def test_expected_places_share_out_all_places_and_end_at_the_result(merge: Merge) -> None:
+    view = merge()
+    board = view.boards[0].stored
+    row = existing(view.ledger.ratings.get(board, "orb/b"))
+    assert [change.player for change in row.changes] == ["id-cy", "id-di", "id-ed"]
+    course = expected_course(board, row.changes, [60.0, 90.0, None])
+    assert [moment for moment, _ in course] == [0.0, 60.0, 90.0]
+    for _, places in course:
+        assert sum(places) == pytest.approx(1 + 2 + 3)
+    assert course[0][1] == pytest.approx([2, 2, 2])
+    assert course[1][1] == pytest.approx([1, 2.5, 2.5])
+    assert course[-1][1] == pytest.approx([1, 2, 3])
+
+
+def test_bars_of_a_change_begin_where_the_one_before_ends() -> None:
+    bars = charts.waterfall(1500, [("Finishing", 30), ("Place", -40), ("Limit", 5)])
+    ends = [left if points < 0 else left + width for _, points, left, width, _ in bars]
+    starts = [left + width if points < 0 else left for _, points, left, width, _ in bars]
+    assert starts[0] == pytest.approx(100 * 10 / 40)
+    assert all(end == pytest.approx(start) for end, start in zip(ends, starts[1:], strict=False))
+    assert [points for _, points, *_ in bars] == [30, -40, 5]
+    assert min(starts + ends) == 0 and max(starts + ends) == 100
+
+
+def test_race_is_drawn_from_expected_to_actual_places(merge: Merge) -> None:
+    for served in (True, False):
+        shown = page_at(merge(), "races/orb/b.html", served=served)
+        assert shown.count('<path class="course ') == shown.count('class="end"') == 3
+        assert 'id="p-id-cy"' in shown
+
+
+def test_only_the_last_race_has_next_targets(merge: Merge) -> None:
+    view = merge()
+    assert "Next target: 10 points to 1st place." in page_at(view, "races/orb/c.html")
+    assert "Next target" not in page_at(view, "races/orb/b.html")
+
+
+def test_days_of_the_last_year_are_squares_in_their_weeks(merge: Merge) -> None:
+    days = [0, 0, 2, 300, 400]
+    view = merge([result(f"r{n}", "ann bo", after=24 * at + n) for n, at in enumerate(days)])
+    year = charts.Year(view.history(view.boards[0], "id-ann"))
+    assert year.label == "2 races on 2 days in the year to 5 Apr 2027"
+    (early_x, *_), (late_x, late_y, level, title) = year.days
+    assert (late_x - early_x) // charts.Year.SIZE in {14, 15}, "a hundred days"
+    assert late_x == 52 * charts.Year.SIZE
+    assert late_y == charts.Year.TOP, "a Monday"
+    assert level == 1 and title.startswith("5 Apr 2027: 1 race, +")
+    assert len(year.ticks) >= 3
+
+
+def test_milestones_name_the_race_that_reached_them(merge: Merge) -> None:
+    view = merge([result("lost", "bo ann"), *(result(f"n{n}", "ann bo", after=1 + n) for n in range(60))])
+    found = {words: race.race for words, race in milestones(view.history(view.boards[0], "id-ann"))}
+    reached = {"First race": "orb/lost", "First win": "orb/n0", "50th race": "orb/n48", "10th win": "orb/n9"}
+    assert reached.items() <= found.items() and "100th race" not in found
+
+
+def test_places_follow_the_races_until_each_moment(merge: Merge) -> None:
+    view = merge()
+    board = view.boards[0]
+    listed = view.report(board).players
+    moments = [NOON + timedelta(hours=hours) for hours in (-1, 1, 25, 241)]
+    found = places_over_time(view.ledger, board.stored, listed, ["id-ann", "id-bo", "id-cy"], moments)
+    assert found == {"id-ann": [None, 1, 2, 2], "id-bo": [None, 2, 4, 4], "id-cy": [None, None, 1, 1]}
+    later = places_over_time(view.ledger, board.stored, listed, ["id-ann"], moments[2:])
+    assert later == {"id-ann": [2, 2]}
+
+
+def test_page_shows_chosen_players_and_dates_and_names_the_climber(merge: Merge) -> None:
+    view = merge(
+        [result("a", "ann bo cy"), result("b", "cy ann", after=240), result("c", "cy bo ann", after=241)]
+    )
+    query: dict[str, Any] = {"players": "CY,nobody", "from": "2026-03-01"}
+    shown = page_at(view, MOVEMENT, **query)
+    assert shown.count('<path class="course ') == 1 and "Not listed on this leaderboard: nobody<" in shown
+    assert "Climber of the week" in shown and "<title>Cy: from" in shown
+    assert 'value="2026-03-01"' in shown
+    exported = page_at(view, MOVEMENT, served=False)
+    assert exported.count('<path class="course ') == 3
+
+
+@pytest.mark.parametrize("query", [{"from": "soon"}, {"to": "2026-13-01"}, {"from": "2027-01-01"}])
+def test_dates_that_make_no_range_are_refused(merge: Merge, query: dict[str, Any]) -> None:
+    with pytest.raises(BadQueryError):
+        page_at(merge(), MOVEMENT, **query)

@@ -25,7 +25,7 @@ from racebot.web.html.fragments import story
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import LedgerView
 
-from .conftest import SIMPLE, Merge, data_at, page_at
+from .conftest import SIMPLE, Merge, data_at, page_at, text_at as text
 
 BOARD = "leaderboards/orb/any-orb"
 
@@ -47,10 +47,6 @@ def view(merge: Merge) -> LedgerView:
             with_deleted(result("third", "ann bo", dnf="cy", after=1), deleted(2 * HOUR)),
         ]
     )
-
-
-def text(view: LedgerView, path: str) -> str:
-    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page_at(view, path))).split())
 
 
 def test_lists_count_and_name_deleted_accounts(view: LedgerView) -> None:

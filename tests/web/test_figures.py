@@ -64,11 +64,6 @@ def test_places_before_are_among_the_players_listed_before(merge: Merge) -> None
     assert cy is not None and cy.places == 1
 
 
-def test_ratings_after_few_races_are_provisional(merge: Merge) -> None:
-    view = merge(provisional_races=2)
-    assert {player.name for player in report(view).players if player.provisional} == {"Cy", "Di", "Ed"}
-
-
 # Players
 
 

@@ -24,17 +24,9 @@ from racebot.web.routes import Pages
 from racebot.web.site.formats import percentile
 from racebot.web.site.ledger_view import Document, LedgerView, Moved, Publication
 
-from .conftest import SIMPLE, Merge, document_at, page_at
+from .conftest import SIMPLE, Merge, document_at, page_at, text_at as text
 
 BOARD = "leaderboards/orb/any-orb"
-
-
-def text(view: LedgerView, path: str, *, served: bool = True, **query: str) -> str:
-    """Return a page's visible text, in one line."""
-    page = page_at(view, path, served=served, **query)
-    words = re.sub(r"<(script|style|title).*?</\1>", "", page, flags=re.DOTALL)
-    shown = " ".join(unescape(re.sub(r"<[^>]+>", " ", words)).split())
-    return re.sub(r" ([.,:])", r"\1", shown)
 
 
 @pytest.mark.parametrize(

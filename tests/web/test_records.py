@@ -1,4 +1,4 @@
-"""Records against opponents, comparisons, the hall of fame, and leaderboards at a past date.
+"""Records, the sheet of players, seeds, and leaderboards at a past date.
 
 Points by `SIMPLE`: of two equal players, the winner gains 100.
 """
@@ -15,11 +15,15 @@ from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.records import hall_of_fame, upsets
 from racebot.queries.standings import Listing
 from racebot.text.format import as_record
+from racebot.web.html import leaderboard, player
 from racebot.web.html.leaderboard import Choice
+from racebot.web.site.ledger_view import LedgerView
 
-from .conftest import Merge, page_at
+from .conftest import Merge, data_at, page_at
 
 BOARD = "leaderboards/orb/any-orb"
+SEEDS = f"{BOARD}/seeds.html"
+SEEDS_DATA = f"api/{BOARD}/seeds"
 
 
 def test_upsets_are_the_least_likely_wins(merge: Merge) -> None:
@@ -67,7 +71,7 @@ def test_leaderboard_at_a_past_date_is_the_one_of_that_day(merge: Merge, listing
         result("f", "gus fay ann", after=24 * 20),
     ]
 
-    def leaderboard(at: datetime | None = None) -> dict[str, Any]:
+    def board_at(at: datetime | None = None) -> dict[str, Any]:
         report = leaderboard_report(view.ledger, board.stored, listing, at=at)
         return as_record(report) | {"players": report.players[:]}
 
@@ -75,10 +79,10 @@ def test_leaderboard_at_a_past_date_is_the_one_of_that_day(merge: Merge, listing
     for race in races:
         view = merge([race])
         (board,) = view.boards
-        on_the_day.append(leaderboard())
+        on_the_day.append(board_at())
     for race, then in zip(races, on_the_day, strict=True):
-        assert leaderboard(race.ended_at) == then
-    long_ago = leaderboard(NOON - timedelta(days=1))
+        assert board_at(race.ended_at) == then
+    long_ago = board_at(NOON - timedelta(days=1))
     assert [long_ago[name] for name in ("players", "races", "last_race_at")] == [[], 0, None]
 
 
@@ -106,3 +110,53 @@ def test_a_past_date_shows_the_results_before_it(merge: Merge) -> None:
     page = page_at(merge(races), f"{BOARD}.html", at="2026-03-03")
     labels = re.findall('aria-label="Last results: ([^"]*)"', page)
     assert {tuple(re.findall(r"(\d+) [+−]", each)) for each in labels} == {("1", "2"), ("2", "1")}
+
+
+def test_sheet_adds_players_by_name_and_leaves_them_out_again(merge: Merge) -> None:
+    view = merge()
+    empty = page_at(view, "compare.html")
+    assert "Add two players or more" in empty
+    one = page_at(view, "compare.html", add="ANN")
+    assert 'value="id-ann"' in one
+    two = page_at(view, "compare.html", players="id-ann", add="bo")
+    assert 'name="players" value="id-ann,id-bo"' in two
+    assert "?players=id-bo&amp;on=orb%2Fany-orb" in two
+    assert "Nobody of that name" in page_at(view, "compare.html", add="zzzzz")
+    assert page_at(view, "compare.html", players="nobody") == empty
+
+
+def test_sheet_shows_records_margins_and_chances_that_sum_to_one(merge: Merge) -> None:
+    shown = page_at(merge(), "compare.html", players="id-ann,id-bo,id-cy")
+    assert ">2 – 0</a>" in shown and ">0 – 2</a>" in shown and shown.count("not met") == 4
+    chances = [int(each) for each in re.findall(r"To win.>(\d+)%</td>", shown)]
+    assert len(chances) == 3 and 99 <= sum(chances) <= 101
+
+
+def test_all_races_of_two_players_are_on_pages(merge: Merge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(player, "MEETINGS", 2)
+    view = merge([result(f"race-{number}", "ann bo", after=300 + number) for number in range(3)])
+    pages = [page_at(view, "compare/id-ann/id-bo.html", page=str(number)) for number in (1, 2)]
+    found = [re.findall(r'races/orb/([\w-]+)\.html">', page) for page in pages]
+    assert found == [["race-2", "race-1"], ["race-0"]]
+    assert "page=2" in pages[0]
+
+
+def test_the_page_seeds_the_entrants_of_its_form(view: LedgerView) -> None:
+    page = page_at(view, SEEDS, entrants="bo\r\nann\r\n<i>x")
+    assert page.index("players/id-ann/") < page.index("players/id-bo/")
+    assert "players/id-cy/" not in page
+    assert "&lt;i&gt;x" in page
+    assert "&lt;i&gt;x" not in page_at(view, SEEDS)
+
+
+def test_the_page_shows_the_first_seeds_only(view: LedgerView, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaderboard, "SEEDS", 2)
+    page = page_at(view, SEEDS)
+    assert [f"players/id-{each}/" in page for each in ("cy", "ann", "di")] == [True, True, False]
+
+
+def test_the_data_seeds_the_entrants_of_the_query(view: LedgerView) -> None:
+    found = data_at(view, SEEDS_DATA, entrants="bo\nann")
+    assert [each["id"] for each in found["seeds"]] == ["id-ann", "id-bo"]
+    lines = page_at(view, f"{SEEDS_DATA}.csv").splitlines()
+    assert lines[1].startswith("1,1,id-cy,Cy,")
