@@ -197,7 +197,7 @@ def by_trueskill(history: History, values: Values) -> Iterator[tuple[FloatArray,
     def rate(teams: list[Any], ranks: list[int]) -> Any:
         try:
             return environment.rate(teams, ranks=ranks)
-        except FloatingPointError:
+        except (FloatingPointError, ValueError):
             return teams
 
     return one_by_one(environment.create_rating(), tuple, rate, history)
