@@ -35,14 +35,13 @@ class Follower:
         clock: Callable[[], datetime],
         *,
         bot: str | None = "bot",
-        greeting: Callable[[Race], str] = lambda _: "",
         **given: Any,
     ) -> None:
         self.settler = settler
         self.ledger = settler.ledger
         self.clock = clock
         self.settings = Settings(**{"minimum_finishes": 0, "commands": False, **given})
-        self.work = LedgerWork(settler, clock, self.settings, bot, greeting)
+        self.work = LedgerWork(settler, clock, self.settings, bot)
         self.now = 1000.0
         self.watched: dict[str, Case] = {}
         self.reads: list[float] = []

@@ -18,7 +18,6 @@ from racebot.bot.room.connection import RoomWatch
 from racebot.bot.room.events import STAY_AFTER_FINISH, STAY_AFTER_OVER, Signal
 from racebot.bot.room.inbox import RoomContext
 from racebot.bot.room.ledger_work import LedgerWork
-from racebot.chat.answers.answers import Answers
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import Delivery
@@ -94,8 +93,8 @@ class CategoryWorker:
 
     def _room_context(self, worker: WorkerContext) -> RoomContext:
         settings, tokens = worker.settings, self._tokens
-        bot, answers = tokens.client_id if tokens else None, Answers(worker.settler, settings)
-        work = LedgerWork(worker.settler, worker.clock, settings, bot, answers.greeting)
+        bot = tokens.client_id if tokens else None
+        work = LedgerWork(worker.settler, worker.clock, settings, bot)
         listens = settings.announce and settings.commands
         return RoomContext(
             site=worker.site,

@@ -119,7 +119,6 @@ class ChatBody:
         entries: on the last message of an announcement, each entrant's entry by user id, by leaderboard.
         told: on the same message, the status and finish time that it was made from, by user id.
         buttons: the buttons below it, in the site's format, by label.
-        greets: whether it is the greeting before the start.
         withdraws: whether it withdraws the announcement.
         notes: whether it is not about ratings, but about the room's event.
         changes: on the message with `entries`, each change of points by user id, by leaderboard.
@@ -133,7 +132,6 @@ class ChatBody:
     entries: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     told: Mapping[str, tuple[str, int | None]] = field(default_factory=dict)
     buttons: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    greets: bool = False
     withdraws: bool = False
     notes: bool = False
     changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

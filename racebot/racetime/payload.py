@@ -58,8 +58,6 @@ class Race:
     info_bot: str = ""
     bot_meta: Mapping[str, Any] = field(default_factory=dict)
     entrants: tuple[Entrant, ...] = ()
-    ready: int = 0
-    """Number of entrants who are ready to start."""
     hidden: bool = False
     custom_goal: bool = False
     unlisted: bool = False
@@ -73,16 +71,6 @@ class Race:
     @property
     def before_start(self) -> bool:
         return self.status in {"open", "invitational", "pending"}
-
-    @property
-    def starts_soon(self) -> bool:
-        """Return whether most of at least two entrants are ready, or the countdown runs.
-
-        A room opens empty and fills up over half an hour or more, and racers don't read chat after the start.
-        """
-        entered = sum(entrant.user_id is not None for entrant in self.entrants)
-        is_near = self.status == "pending" or 2 * self.ready > entered
-        return self.before_start and is_near and entered >= 2 and not self.hidden
 
     @property
     def over(self) -> bool:
@@ -152,7 +140,6 @@ def parse_race(document: object) -> Race:
         result=RaceResult(**facts) if status == "finished" else None,
         info_bot=race.info_bot or "",
         bot_meta=race.bot_meta or {},
-        ready=sum(entrant.status.value == "ready" for entrant in listed),
         unlisted=race.unlisted,
         opened_at=race.opened_at,
         cancelled_at=race.cancelled_at,

@@ -136,7 +136,6 @@ class Settings(BaseSettings):
     )
     team_races: TeamPolicy | None = Field(None, description="ignore, individual or team")
     announce: bool = Field(True, description="true or false")
-    greet: bool = Field(False, description="true or false")
     info_block: InfoPolicy = Field(InfoPolicy.APPEND, description="when-empty, append or never")
     commands: bool = Field(True, description="true or false")
     command_prefix: str = Field(

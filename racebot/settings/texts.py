@@ -183,7 +183,6 @@ class Texts(BaseModel):
         "No odds: this race does not count.}",
         "answers !odds where there are none",
     )
-    greeting: str = _text("Good luck! {odds}", "greets the entrants before the start", "goal")
 
     versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "leaderboard")
     versus_record: str = _text(

@@ -96,7 +96,6 @@ async def test_a_race_in_a_goal_that_was_just_renamed_has_the_ratings_of_its_lea
 ) -> None:
     """The bot learns of the new name from the room, long before it next reads the list of past races."""
     (goal,) = sandbox.site.category.goals
-    sandbox.extra |= {"RACEBOT_GREET": "false"}
     async with sandbox.worker():
         first = sandbox.open_race(3)
         await until(lambda: first.listeners)

@@ -412,7 +412,7 @@ def test_a_problem_in_the_environment_is_named(monkeypatch, values: str, told: l
     [
         ("quiet_seconds = 'ten'", ["quiet_seconds", "'ten'", "a number of seconds from 0 to 600"]),
         ("quite_seconds = 1", ["'quite_seconds' is not a setting", "did you mean 'quiet_seconds'?"]),
-        ("RACEBOT_GREET = true", ["racebot.toml: 'RACEBOT_GREET' is not a setting", "did you mean 'greet'?"]),
+        ("RACEBOT_COMMANDS = true", ["'RACEBOT_COMMANDS' is not a setting", "did you mean 'commands'?"]),
         ("model = 'elo'", ["no rating model 'elo'"]),
         (X + "minimum_finishes = -1", ["minimum_finishes=-1: must be greater than or equal to 0"]),
         ("model = 'plackett-luce'\nparameters = { ratse = [1] }", ["no parameter 'ratse'", "'rates'"]),

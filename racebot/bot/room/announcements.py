@@ -22,7 +22,6 @@ from racebot.queries.leaderboard import new_places
 from racebot.queries.scores import scored
 from racebot.queries.standings import listing_of
 from racebot.races.result import RaceResult
-from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.standings.settle import RatedRace
 from racebot.text.format import Count, exact_time
@@ -116,13 +115,6 @@ class Announcements:
         `ordered_in` is the id of the chat message that ordered it. The same order queues nothing twice.
         """
         return self._put_changes(rated, ChatBody(""), seed=f"order:{ordered_in}")
-
-    def greet(self, race: Race, compose: Callable[[Race], str]) -> None:
-        """Queue the greeting of a room once. `compose` returns it, empty if there is none yet."""
-        if any(body.greets for _, body in chat_messages(self.ledger.messages.of(race.name))):
-            return
-        if text := compose(race):
-            self._put(race.name, ChatBody(text, greets=True))
 
     def tell_of_event(self, room: str, step: Order) -> None:
         """Queue, once each, what a step of an event means for a room."""
@@ -270,7 +262,7 @@ class Announcements:
         return [
             body
             for row, body in chat_messages(self.ledger.messages.of(race))
-            if not (body.greets or body.notes) and row.state in {Delivery.SENT, Delivery.DELIVERED}
+            if not body.notes and row.state in {Delivery.SENT, Delivery.DELIVERED}
         ]
 
     def _is_told(self, race: str) -> bool:

@@ -321,8 +321,6 @@ class _Step:
             case.row = CaseRow(case.name, race.category)  # so that a restart rejoins the room
         elif race.result is not None and not race.result.hidden:
             self._await_record(race.result)
-        if case.speaks and case.settings.greet and race.starts_soon and not case.is_quiet:
-            self.effects.append(Act.GREET)
 
     def _finished(self, result: RaceResult) -> None:
         case = self.case

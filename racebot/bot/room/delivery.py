@@ -207,9 +207,6 @@ class OutboxDelivery:
 
     async def _send_chat(self, row: OutboxRow, body: ChatBody) -> None:
         race = self._room.shown
-        if body.greets and not (await self._room.race(self.within)).before_start:
-            await self._mark(Delivery.DROPPED, "the race has begun")
-            return
         if row.state is Delivery.SENT:
             history = await self._history()
             if self._arrived(body.text, history):

@@ -108,7 +108,6 @@ class Act(Enum):
     """An effect without content."""
 
     READ = "read the race over HTTP now"
-    GREET = "greet the room with the odds, unless that has been done"
     TAKE_BACK = "drop announcements that wait: the race goes on again"
     KEEP_QUIET = "drop messages that wait: a moderator asked for quiet"
     WITHDRAW = "tell chat that what it was told no longer holds: the race does not count"

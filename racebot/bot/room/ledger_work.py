@@ -14,7 +14,6 @@ from racebot.bot.room.events import STAY_AFTER_FINISH, Act, Announce, Effect, Gi
 from racebot.ledger.outbox import CaseRow, Delivery
 from racebot.ledger.rows import RATED_LATER
 from racebot.races.result import RaceResult
-from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.standings.follow_settings import follow_renames
 from racebot.standings.settle import Settler
@@ -26,23 +25,16 @@ log = logging.getLogger(__name__)
 class LedgerWork:
     """The ledger as the rooms use it. All methods are ledger work, and raise `LedgerError`.
 
-    `bot` is the client id of the category's bot; None says nothing in chat. `greeting` returns the greeting
-    of a room before its start, empty if there is none yet.
+    `bot` is the client id of the category's bot; None says nothing in chat.
     """
 
     def __init__(
-        self,
-        settler: Settler,
-        clock: Callable[[], datetime],
-        settings: Settings,
-        bot: str | None,
-        greeting: Callable[[Race], str] = lambda _: "",
+        self, settler: Settler, clock: Callable[[], datetime], settings: Settings, bot: str | None
     ) -> None:
         self.settler = settler
         self.ledger = settler.ledger
         self.clock = clock
         self._settings, self._speaks = settings, settings.announce and bot is not None
-        self._greeting = greeting
         self._announcements = Announcements(self.ledger, clock, settings, bot)
 
     def load(self, name: str, *, watched: bool) -> Case:
@@ -177,8 +169,6 @@ class LedgerWork:
     def _act(self, act: Act, case: Case) -> None:
         name, announcements = case.name, self._announcements
         match act:
-            case Act.GREET if case.shown is not None:
-                announcements.greet(case.shown, self._greeting)
             case Act.TAKE_BACK:
                 announcements.drop_unbegun(name, "the race goes on")
                 self.ledger.posts.withdraw(name)

@@ -8,7 +8,6 @@ from operator import itemgetter
 from racebot import __version__
 from racebot.chat.answers import odds, players
 from racebot.chat.answers.context import Context, find_person, one_message, unknown_player
-from racebot.chat.links import board_page
 from racebot.ledger.rows import Leaderboard, NamedPlayer
 from racebot.queries.standings import listing_of
 from racebot.racetime.payload import Race
@@ -18,9 +17,6 @@ from racebot.settings.texts import Texts
 from racebot.standings.settle import Settler
 from racebot.text.format import Count
 from racebot.text.safe import plain
-
-GREETED = 5
-"""Most entrants whose odds a greeting tells."""
 
 
 @dataclass(frozen=True)
@@ -59,24 +55,6 @@ class Answers:
             titles = [texts.board.format(leaderboard=plain(board.name)) for board in boards]
             answers = [title + text for title, text in zip(titles, answers, strict=True) if text]
         return one_message(dict.fromkeys(answers), texts)
-
-    def greeting(self, race: Race) -> str:
-        """Return a line that greets the entrants: the odds, and a link to the leaderboard's page.
-
-        It is empty if there are no odds, or if the race does not count.
-        """
-        texts = self.settings.texts
-        counts = self.settler.rules.needs_no_record(race) or (race.recordable and not race.custom_goal)
-        if not counts or not texts.greeting:
-            return ""
-        race = self.settler.ledger.people.amended(race)
-        for context in map(self._context, self._boards(race, race.goal)):
-            if chances := odds.odds_phrases(context, race, GREETED):
-                listed = texts.odds.format(leaderboard=context.name) + texts.separator.join(chances)
-                greeting = texts.greeting.format(goal=plain(race.goal), odds=listed)
-                page = board_page(self.settings, context.ledger, context.board)
-                return one_message([greeting, context.link_phrase(page)], texts)
-        return ""
 
     def _context(self, board: Leaderboard) -> Context:
         return Context(board, self.settler, self.settings)

@@ -27,7 +27,7 @@ def answer(context: Context, race: Race) -> str:
     return one_message(phrases, texts, texts.odds.format(leaderboard=context.name))
 
 
-def odds_phrases(context: Context, race: Race, most: int = NAMED) -> list[str]:
+def odds_phrases(context: Context, race: Race) -> list[str]:
     """List the best entrants' chances to win, the favorite first, then what the others share.
 
     There are none unless two known entrants who are not hidden wait for the start, without teams.
@@ -43,7 +43,7 @@ def odds_phrases(context: Context, race: Race, most: int = NAMED) -> list[str]:
     if len(visible) < 2:
         return []
     visible.sort(key=lambda each: (-each.forecast.win_chance, names[each.id]))
-    named = len(visible) if len(visible) == most + 1 else most
+    named = len(visible) if len(visible) == NAMED + 1 else NAMED
     phrases = []
     for each in visible[:named]:
         ranked = each.new or context.is_ranked(context.ledger.standings.get(context.board, each.id))

@@ -9,7 +9,6 @@ from worker_support import spaced
 
 from racebot.bot.room import events as cases
 from racebot.bot.room.answers import ORDERS_PER_PERSON, WINDOW, CommandHandler, Limiter, Reply
-from racebot.chat.answers.answers import Answers
 from racebot.ledger.outbox import chat_messages
 from racebot.ledger.store import Ledger
 from racebot.races.events import Event, Timing
@@ -261,8 +260,6 @@ def test_the_first_answer_in_a_race_that_does_not_count_says_so(talk: Talk, race
 
 @pytest.mark.parametrize("race", DOES_NOT_COUNT.values(), ids=DOES_NOT_COUNT)
 def test_a_race_that_does_not_count_has_no_odds(talk: Talk, race: Race) -> None:
-    answers = Answers(talk.follower.settler, talk.follower.settings)
-    assert answers.greeting(replace(race, entrants=open_room("ann bo").entrants)) == ""
     for _ in range(2):
         assert talk.say("!odds", race) == Reply(Texts().odds_none.format(counts=Count(False)), None)
 

@@ -242,21 +242,6 @@ def test_message_of_a_team_race_is_sent_once(follower: Follower) -> None:
     assert waiting(follower) == [], "nothing is withdrawn"
 
 
-def test_a_greeting_is_sent_once_before_the_announcement(following: Following) -> None:
-    field = tuple(entrant(name, "racing") for name in ("ann", "bo"))
-    follower = following(greet=True, greeting=lambda race: "hello" if race.ready else "")
-    follower.frame(seen(status="pending", entrants=field))
-    assert follower.waiting() == [], "there is none yet"
-    for _ in range(2):
-        follower.frame(seen(status="pending", entrants=field, ready=2))
-    assert follower.deliver() == ["hello"]
-    follower.show_final(FINISHED)
-    assert [opening(text) for text in follower.waiting()] == ["announced: Ann"]
-    quiet = following(greeting=lambda _: "hello")
-    quiet.frame(replace(seen(status="pending", entrants=field, ready=2), name="orb/s"))
-    assert quiet.waiting("orb/s") == [], "not by default"
-
-
 def test_an_edit_that_changes_no_rating_is_not_corrected(follower: Follower) -> None:
     follower.announce(FINISHED)
     ann, bo, cy = FINISHED.entrants
