@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, User, parse_length
+from racebot.sandbox.race_state import FakeEntrant, RacerStatus, RaceStatus, User
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
+from racebot.text.parse import parse_duration
 
 PEOPLE = ("Ann", "Bo", "Cleo", "Dov", "Elif", "Finn", "Gus", "Hana", "Ines", "Jun")
 """The best first."""
@@ -76,6 +77,6 @@ def _loaded(site: FakeSite, one: dict[str, Any], number: int) -> FakeEntrant:
     if "place" in one:
         time = None if one["place"] == OUT else timedelta(hours=1, seconds=one["place"])
     else:
-        time = one["finish_time"] and parse_length(one["finish_time"])
+        time = one["finish_time"] and timedelta(microseconds=parse_duration(one["finish_time"]))
     status = RacerStatus.DONE if time else RacerStatus.DNF
     return FakeEntrant(user, number, status, finish_time=time or None)

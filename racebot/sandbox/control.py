@@ -7,19 +7,18 @@ whole chat.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+from collections.abc import Callable
 from inspect import Parameter, signature
-from json import JSONDecodeError
 from typing import Any
 
+from pydantic import ValidationError, validate_call
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from racebot.sandbox import render
 from racebot.sandbox.misbehaviour import Misbehaviour
-from racebot.sandbox.race_state import RacerStatus, SandboxError, UnknownError, User, parse_length
+from racebot.sandbox.race_state import SandboxError, UnknownError, User
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.site import FakeSite
 
@@ -28,7 +27,7 @@ PREFIX = "/sandbox/control"
 SHOWN = 30
 """Most rooms and most accounts that the list of commands shows."""
 
-_ROOM_COMMANDS = {name for name in vars(FakeRoom) if not name.startswith("_")} | {"say", "add_monitor"}
+_ROOM_COMMANDS = {name for name in vars(FakeRoom) if not name.startswith("_")} | {"say"}
 _ROOM_COMMANDS -= {"entrant", "set_places"}
 """Commands about one race. Their arguments are those of the methods, and `race`."""
 
@@ -49,8 +48,6 @@ class Control:
             "fail_http": misbehaviour.fail_http,
             "drop_sockets": misbehaviour.drop_sockets,
             "stall": misbehaviour.stall,
-            "delete_webhook": lambda webhook: site.deleted_webhooks.add(str(webhook)),
-            "delete_message": lambda message: site.discord.pop(str(message), None) and None,
         }
 
     def routes(self) -> list[Route]:
@@ -71,18 +68,13 @@ class Control:
             given = await request.json()
             if not isinstance(given, dict):
                 return _refusal(400, "the body must be a JSON object")
-            answer = self._carry_out(name, given)
-        except UnknownError as error:
-            return _refusal(404, str(error))
+            return JSONResponse(self._carry_out(name, given))
         except SandboxError as error:
-            return _refusal(409, str(error))
-        except (JSONDecodeError, UnicodeDecodeError):
-            return _refusal(400, "the body is not JSON")
-        except ValueError as error:
-            return _refusal(400, str(error))
-        except (TypeError, AttributeError):
+            return _refusal(404 if isinstance(error, UnknownError) else 409, str(error))
+        except ValidationError:
             return _refusal(400, f"an argument is missing, unknown or of the wrong kind: {self._usage(name)}")
-        return JSONResponse(answer)
+        except ValueError:
+            return _refusal(400, "the body is not JSON")
 
     async def state(self, request: Request) -> Response:
         site = self._site
@@ -119,29 +111,16 @@ class Control:
     def _usage(self, name: str) -> str:
         """Return a command's name and its arguments, those that may be left out in brackets."""
         about_room = name in _ROOM_COMMANDS
-        listed = [_argument(each) for each in self._parameters(name).values()]
+        parameters = signature(getattr(FakeRoom, name) if about_room else self._commands[name]).parameters
+        listed = [_argument(each) for each in parameters.values()]
         return " ".join([name, *(["race", *listed[1:]] if about_room else listed)])
 
-    def _parameters(self, name: str) -> Mapping[str, Parameter]:
-        function = getattr(FakeRoom, name) if name in _ROOM_COMMANDS else self._commands[name]
-        return signature(function).parameters
-
     def _carry_out(self, name: str, given: dict[str, Any]) -> object:
-        known = self._parameters(name)
-        for argument, value in given.items():
-            if argument in known and not isinstance(
-                value, _KINDS.get(str(known[argument].annotation), object)
-            ):
-                raise TypeError(argument)
-        if name in _ROOM_COMMANDS:
-            room = self._site.room(given.pop("race", ""))
-            for argument in given.keys() & _ARGUMENTS.keys():
-                given[argument] = _ARGUMENTS[argument](given[argument])
-            getattr(room, name)(**given)
-            return render.race(room)
-        match self._commands[name](**given):
-            case FakeRoom() as room:
-                return render.race(room)
+        room = self._site.room(str(given.pop("race", ""))) if name in _ROOM_COMMANDS else None
+        answer = validate_call(getattr(room, name) if room else self._commands[name])(**given)
+        match room or answer:
+            case FakeRoom() as shown:
+                return render.race(shown)
             case User() as user:
                 return render.user(user, self._site.category)
             case int() as dropped:
@@ -153,17 +132,6 @@ def _argument(of: Parameter) -> str:
     """Return an argument's name, in brackets if it may be left out, with its default if that is a bool."""
     shown = f"{of.name}={str(of.default).lower()}" if isinstance(of.default, bool) else of.name
     return shown if of.default is Parameter.empty else f"[{shown}]"
-
-
-def _length(value: str | float) -> timedelta:
-    """Parse a length of time, given in seconds or in the site's duration format."""
-    return parse_length(value) if isinstance(value, str) else timedelta(seconds=value)
-
-
-_ARGUMENTS: dict[str, Callable[[Any], object]] = {"ago": _length, "time": _length, "status": RacerStatus}
-"""How to read the arguments of room commands that are not plain JSON."""
-_KINDS: dict[str, Any] = {"bool": bool, "str": str, "str | None": str | None, "User | str | None": str | None}
-"""Types of plain JSON, by the annotations of arguments. Others are not checked."""
 
 
 def _refusal(status: int, text: str) -> Response:

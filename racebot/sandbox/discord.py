@@ -6,31 +6,56 @@ Sources: https://docs.discord.com/developers/resources/webhook and https://docs.
 from __future__ import annotations
 
 import time
-from math import inf
-from typing import Any
+from typing import Annotated, Literal
 
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from racebot.sandbox.site import FakeSite
 
-MOST = {
-    "content": 2000,
-    "embeds": 10,
-    "embeds.title": 256,
-    "embeds.description": 4096,
-    "embeds.author.name": 256,
-    "embeds.footer.text": 2048,
-    "embeds.fields": 25,
-    "embeds.fields.name": 256,
-    "embeds.fields.value": 1024,
-}
-"""The largest lengths, by path without indices."""
 MOST_IN_EMBEDS = 6000
-COUNTED = ("title", "description", "name", "text", "value")
-REQUIRED = {"embeds.fields.name", "embeds.fields.value"}
-MENTIONS = ("roles", "users", "everyone")
+
+
+class _Part(BaseModel):
+    """A field, the author or the footer of an embed."""
+
+    name: str = Field("", max_length=256)
+    value: str = Field("", max_length=1024)
+    text: str = Field("", max_length=2048)
+
+
+class _Field(_Part):
+    name: str = Field(min_length=1, max_length=256)
+    value: str = Field(min_length=1, max_length=1024)
+
+
+class _Embed(BaseModel):
+    title: str = Field("", max_length=256)
+    description: str = Field("", max_length=4096)
+    author: _Part = _Part()
+    footer: _Part = _Part()
+    fields: list[_Field] = Field([], max_length=25)
+
+
+def _bounded(embeds: list[_Embed]) -> list[_Embed]:
+    parts = [part for each in embeds for part in (each.author, each.footer, *each.fields)]
+    counted = [text for each in embeds for text in (each.title, each.description)]
+    counted += [text for part in parts for text in (part.name, part.value, part.text)]
+    if sum(map(len, counted)) > MOST_IN_EMBEDS:
+        raise ValueError(f"Embed size exceeds maximum size of {MOST_IN_EMBEDS}")
+    return embeds
+
+
+class _Mentions(BaseModel):
+    parse: list[Literal["roles", "users", "everyone"]] = []
+
+
+class _Message(BaseModel):
+    content: str = Field("", max_length=2000)
+    embeds: Annotated[list[_Embed], Field(max_length=10), AfterValidator(_bounded)] = []
+    allowed_mentions: _Mentions = _Mentions()
 
 
 def routes(site: FakeSite) -> list[Route]:
@@ -52,7 +77,6 @@ def routes(site: FakeSite) -> list[Route]:
 
     async def carry_out(request: Request, webhook: str) -> Response:
         number = request.path_params.get("message", "")
-        body = await request.json() if request.method in {"POST", "PATCH"} else {}
         if webhook in site.deleted_webhooks:
             return JSONResponse({"message": "Unknown Webhook", "code": 10015}, 404)
         if number and site.discord.get(number, {}).get("webhook_id") != webhook:
@@ -61,49 +85,23 @@ def routes(site: FakeSite) -> list[Route]:
             return JSONResponse({"type": 1, "id": webhook, "name": "Results"})
         if request.method == "DELETE":
             del site.discord[number]
-        elif errors := _errors(body):
+            return Response("", 204)
+        body = await request.json()
+        try:
+            _Message.model_validate(body)
+        except ValidationError as error:
+            errors = {".".join(map(str, each["loc"])): each["msg"] for each in error.errors()}
             return JSONResponse({"message": "Invalid Form Body", "code": 50035, "errors": errors}, 400)
-        elif not (body.get("content") or body.get("embeds")):
+        if not (body.get("content") or body.get("embeds")):
             return JSONResponse({"message": "Cannot send an empty message", "code": 50006}, 400)
-        else:
-            site.posts += not number
-            new = {"id": number or f"{10**17 + site.posts}", "webhook_id": webhook}
-            site.discord[new["id"]] = {**site.discord.get(number, {}), **new, **body}
-            if number or request.query_params.get("wait") == "true":
-                return JSONResponse(site.discord[new["id"]])
-        return Response("", 204)
+        site.posts += not number
+        new = {"id": number or f"{10**17 + site.posts}", "webhook_id": webhook}
+        site.discord[new["id"]] = {**site.discord.get(number, {}), **new, **body}
+        is_shown = number or request.query_params.get("wait") == "true"
+        return JSONResponse(site.discord[new["id"]]) if is_shown else Response("", 204)
 
     webhook = "/api/webhooks/{webhook:int}/{token}"
     return [
         Route(webhook, answer, methods=["GET", "POST"]),
         Route(webhook + "/messages/{message}", answer, methods=["PATCH", "DELETE"]),
     ]
-
-
-def _errors(value: Any, kind: str = "") -> dict[str, Any]:
-    """Return what Discord would refuse in a body, nested like it: by names and indices."""
-    own, within = dict[str, str](), dict[str, Any]()
-    if isinstance(value, str | list) and len(value) > (most := MOST.get(kind, inf)):
-        own["BASE_TYPE_MAX_LENGTH"] = f"Must be {most} or fewer in length."
-    if kind == "embeds" and isinstance(value, list) and sum(map(_characters, value)) > MOST_IN_EMBEDS:
-        own["MAX_EMBED_SIZE_EXCEEDED"] = f"Embed size exceeds maximum size of {MOST_IN_EMBEDS}"
-    if kind == "allowed_mentions" and not isinstance(value, dict):
-        own["MODEL_TYPE_CONVERT"] = "Only dictionaries may be used in a ModelType"
-    if kind == "allowed_mentions.parse" and isinstance(value, str) and value not in MENTIONS:
-        own["BASE_TYPE_CHOICES"] = f"Value must be one of {MENTIONS}."
-    if kind in REQUIRED and not value:
-        own["BASE_TYPE_REQUIRED"] = "This field is required"
-    if kind == "embeds.fields" and isinstance(value, dict):
-        value = {"name": "", "value": "", **value}
-    if isinstance(value, dict):
-        within = {name: _errors(inner, f"{kind}.{name}".strip(".")) for name, inner in value.items()}
-    elif isinstance(value, list):
-        within = {str(number): _errors(inner, kind) for number, inner in enumerate(value)}
-    found = {name: errors for name, errors in within.items() if errors}
-    refused = [{"code": code, "message": text} for code, text in own.items()]
-    return found | ({"_errors": refused} if refused else {})
-
-
-def _characters(embed: dict[str, Any]) -> int:
-    parts = [embed, embed.get("author", {}), embed.get("footer", {}), *embed.get("fields", [])]
-    return sum(len(part.get(name, "")) for part in parts for name in COUNTED)

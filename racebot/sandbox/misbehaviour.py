@@ -7,23 +7,15 @@ Each planned fault is used once. Faults that concern tokens, lost rooms and the 
 from __future__ import annotations
 
 import asyncio
+import html
 import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from starlette.responses import HTMLResponse, Response
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-
-
-@dataclass(frozen=True, slots=True)
-class HttpFault:
-    """A faulty response to a request."""
-
-    status: int = 500
-    retry_after: str | None = None
-    body: str | None = None
-    """HTML by default, so that with status 200 a client gets HTML instead of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +41,7 @@ class Misbehaviour:
     def clear(self) -> None:
         """Cancel all planned faults."""
         self._stalled_until = float("-inf")
-        self._http: list[tuple[HttpFault, str]] = []
+        self._http: list[tuple[Response, str]] = []
 
     def fail_http(
         self,
@@ -60,8 +52,10 @@ class Misbehaviour:
         body: str | None = None,
         path: str = "",
     ) -> None:
-        """Fail the next requests whose path contains `path`."""
-        self._http += [(HttpFault(status, retry_after, body), path)] * times
+        """Fail the next requests whose path contains `path`, with HTML in place of JSON."""
+        headers = {} if retry_after is None else {"Retry-After": retry_after}
+        answer = HTMLResponse(page(str(status)) if body is None else body, status, headers)
+        self._http += [(answer, path)] * times
 
     def drop_sockets(self, race: str | None = None, *, code: int | None = None) -> int:
         """Break the open sockets of one race or of all races, and return how many there were.
@@ -86,7 +80,7 @@ class Misbehaviour:
         while (left := self._stalled_until - time.monotonic()) > 0:  # noqa: ASYNC110 - `clear` may end it
             await asyncio.sleep(min(left, 0.1))
 
-    def next_http(self, path: str) -> HttpFault | None:
+    def next_http(self, path: str) -> Response | None:
         number = next((n for n, (_, where) in enumerate(self._http) if where in path), None)
         return None if number is None else self._http.pop(number)[0]
 
@@ -103,3 +97,9 @@ class Misbehaviour:
 
     def closed(self, outgoing: asyncio.Queue[Outgoing]) -> None:
         del self._sockets[outgoing]
+
+
+def page(title: str) -> str:
+    """Return an HTML page that says no more than its title."""
+    title = html.escape(title)
+    return f'<!DOCTYPE html>\n<html lang="en"><title>{title}</title><p>{title}</p></html>\n'

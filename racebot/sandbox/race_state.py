@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from racebot.text.format import ordinal_ending
-from racebot.text.parse import parse_duration
+from racebot.text.format import iso_duration, ordinal_ending, timer as seconds_timer
 
 _MARKUP = re.compile(r"##\w+##(.*?)##")
+"""The `##style##…##` markup of system messages."""
 
 
 def stamp(moment: datetime | None) -> str | None:
@@ -26,32 +26,19 @@ def stamp(moment: datetime | None) -> str | None:
 
 def duration(length: timedelta | None) -> str | None:
     """Format an ISO 8601 duration, such as `P0DT01H00M03.047053S`. Whole seconds have no fraction."""
-    if length is None:
-        return None
-    whole = length.seconds
-    fraction = f".{length.microseconds:06d}" if length.microseconds else ""
-    return f"P{length.days}DT{whole // 3600:02d}H{whole // 60 % 60:02d}M{whole % 60:02d}{fraction}S"
-
-
-def parse_length(text: str) -> timedelta:
-    """Parse a duration in the format of `duration`, or raise a ValueError."""
-    return timedelta(microseconds=parse_duration(text))
+    return (
+        length if length is None else iso_duration(length // timedelta(microseconds=1)).replace(".000000", "")
+    )
 
 
 def timer(length: timedelta) -> str:
     """Format a finish time for chat, truncated: `1:00:03`."""
-    seconds = length // timedelta(seconds=1)
-    return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return seconds_timer(length.total_seconds())
 
 
 def ordinal(place: int | None) -> str | None:
     """Format a place as an ordinal: 1st, 2nd, 3rd, 4th … 11th."""
     return None if place is None else f"{place}{ordinal_ending(place)}"
-
-
-def without_markup(text: str) -> str:
-    """Strip the `##style##…##` markup from a system message."""
-    return _MARKUP.sub(r"\1", text)
 
 
 def slugify(text: str) -> str:
@@ -189,7 +176,7 @@ class ChatLine:
 
     @property
     def plain(self) -> str:
-        return without_markup(self.text) if self.is_system else self.text
+        return _MARKUP.sub(r"\1", self.text) if self.is_system else self.text
 
 
 @dataclass(eq=False, kw_only=True)

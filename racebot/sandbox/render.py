@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from io import BytesIO
 from typing import Any
 
-from PIL import Image
+from PIL import Image, ImageOps
 
 from racebot.sandbox.race_state import (
     ChatLine,
@@ -33,7 +33,6 @@ _RANK = {"done": 0, "dnf": 2, "dq": 3}
 """Sort order of entrants by status, 1 for the others."""
 SIZE = 128
 """Width and height of a picture, in pixels."""
-_CELLS = 8
 _PRONOUNS = (None, "she/her", "he/him", "they/them", None, "she/they", "any/all")
 
 
@@ -42,16 +41,16 @@ def user(account: User | None, category: FakeCategory) -> Json | None:
     if account is None or account.deleted:
         return None
     moderates = category.may_moderate(account)
-    avatar, pronouns, twitch_name = invented_profile(account.id)
-    path = f"/user/{account.id}/{slugify(account.name)}"
+    number = zlib.crc32(account.id.encode())
+    twitch_name = f"racer_{number % 10_000:04d}" if number % 3 else None
     return {
         "id": account.id,
         "full_name": account.full_name,
         "name": account.name,
         "discriminator": account.discriminator,
-        "url": path.rstrip("/"),
-        "avatar": avatar,
-        "pronouns": pronouns,
+        "url": f"/user/{account.id}/{slugify(account.name)}".rstrip("/"),
+        "avatar": f"/media/{number:08x}.png" if number % 5 else None,
+        "pronouns": _PRONOUNS[number // 7 % len(_PRONOUNS)],
         "flair": "moderator" if moderates else "",
         "twitch_name": twitch_name,
         "twitch_display_name": twitch_name,
@@ -62,8 +61,7 @@ def user(account: User | None, category: FakeCategory) -> Json | None:
 
 def invented_user(name: str) -> Json:
     """Return a placeholder user for an entrant of a race that hides its entrants."""
-    shown = user(User("", name), FakeCategory("", "", "")) or {}
-    return {**shown, "url": None}
+    return {**(user(User("", name), FakeCategory("", "", "")) or {}), "url": None}
 
 
 def _status(value: str) -> Json:
@@ -87,11 +85,8 @@ def entrant(room: RaceState, one: FakeEntrant) -> Json:
 
 def entrants(room: RaceState) -> list[Json]:
     """Return finishers by place, then active racers, then DNFs, then DQs."""
-
-    def key(one: FakeEntrant) -> tuple[int, int, int]:
-        return _RANK.get(one.status, 1), one.place or 0, one.number
-
-    return [entrant(room, one) for one in sorted(room.entrants, key=key)]
+    listed = sorted(room.entrants, key=lambda one: (_RANK.get(one.status, 1), one.place or 0, one.number))
+    return [entrant(room, one) for one in listed]
 
 
 def race(room: RaceState) -> Json:
@@ -191,18 +186,10 @@ def frame(kind: str, now: datetime, **content: Any) -> Json:
     return {"type": kind, "date": exact_time(now), **content}
 
 
-def errors(now: datetime, *texts: str) -> Json:
-    return frame("error", now, errors=list(texts))
-
-
 def note_frame(line: ChatLine, now: datetime) -> Json:
     """Return the frame of a private message. It has the sender, recipient and id, but not the text."""
-    to = line.direct_to and {
-        "id": line.direct_to.id,
-        "full_name": line.direct_to.full_name,
-        "name": line.direct_to.name,
-        "discriminator": line.direct_to.discriminator,
-    }
+    names = ("id", "full_name", "name", "discriminator")
+    to = line.direct_to and {name: getattr(line.direct_to, name) for name in names}
     sender = line.bot and line.bot.name
     return frame("chat.dm", now, message=line.id, from_user=None, from_bot=sender, to=to)
 
@@ -233,25 +220,10 @@ def race_list(
     return {"count": len(past), "num_pages": max(1, -(-len(past) // per_page)), "races": races}
 
 
-def invented_profile(user_id: str) -> tuple[str | None, str | None, str | None]:
-    """Return the path of a user's avatar, pronouns and name on Twitch, always the same for an id."""
-    number = zlib.crc32(user_id.encode())
-    avatar = None if number % 5 == 0 else f"/media/{number:08x}.png"
-    twitch = f"racer_{number % 10_000:04d}" if number % 3 else None
-    return avatar, _PRONOUNS[number // 7 % len(_PRONOUNS)], twitch
-
-
 def picture(name: str) -> bytes:
-    """Draw a symmetric pattern of squares in two colors that depend on the name."""
-    bits = zlib.crc32(f"pattern {name}".encode())
-    hue = zlib.crc32(f"picture {name}".encode()) % 360
-    drawn = Image.new("RGB", (_CELLS, _CELLS), f"hsl({hue}, 55%, 42%)")
-    light = Image.new("RGB", (1, 1), f"hsl({hue + 30}, 65%, 78%)")
-    for number in range(_CELLS * _CELLS // 2):
-        row, column = divmod(number, _CELLS // 2)
-        if bits >> number & 1:
-            drawn.paste(light, (column, row))
-            drawn.paste(light, (_CELLS - 1 - column, row))
+    """Draw a picture in two colors that depend on the name."""
+    hue = zlib.crc32(name.encode()) % 360
+    drawn = Image.linear_gradient("L").resize((SIZE, SIZE))
     file = BytesIO()
-    drawn.resize((SIZE, SIZE), Image.Resampling.NEAREST).save(file, "PNG")
+    ImageOps.colorize(drawn, f"hsl({hue}, 55%, 42%)", f"hsl({hue + 30}, 65%, 78%)").save(file, "PNG")
     return file.getvalue()

@@ -65,10 +65,6 @@ class ChatRoom(RaceState):
         self._send(render.note_frame(note, self.site.clock()))
         return note
 
-    def add_monitor(self, user: User | str) -> None:
-        self.monitors.append(self.site.user(user))
-        self._publish()
-
     def set_pin(self, message_id: str, *, pinned: bool) -> None:
         """Pin or unpin a chat line, as moderators and bots can while chat is open."""
         self._require(self.chat_open, "chat is closed")
@@ -82,14 +78,10 @@ class ChatRoom(RaceState):
     def set_info(self, bot: Bot, info: str) -> None:
         """Replace the `info_bot` field, which all bots of the category share."""
         self.info_bot = info
-        self._say(f"##bot##{bot.name}## updated the race information.")
-        self._publish()
+        self._tell(f"##bot##{bot.name}## updated the race information.")
 
     def merge_meta(self, meta: Mapping[str, Any]) -> bool:
-        """Merge keys into `bot_meta`. If it would grow too large, change nothing and return False.
-
-        The race's version increases, but no frame is sent.
-        """
+        """Merge keys into `bot_meta`, unseen. If it would grow too large, change nothing and return False."""
         merged = {**self.bot_meta, **meta}
         if len(json.dumps(merged).encode()) > META_LIMIT:
             return False
@@ -122,15 +114,15 @@ class ChatRoom(RaceState):
             for frame in frames:
                 listener(frame)
 
-    def _send_line(self, kind: str, line: ChatLine) -> None:
+    def _send_line(self, kind: str, line: ChatLine) -> ChatLine:
         self._send(render.frame(kind, self.site.clock(), message=render.message(self, line)))
+        return line
 
-    def _publish(self, *, bumps: int = 1) -> None:
+    def _tell(self, text: str, *, bumps: int = 1, highlight: bool = False) -> None:
+        """Announce a change in chat, and show the race as it is then."""
+        self._post(text, highlight=highlight)
         self.version += bumps
         self._send(*self.frames())
-
-    def _say(self, text: str, *, highlight: bool = False) -> None:
-        self._post(text, highlight=highlight)
 
     def _line(self, text: str, **about: Any) -> ChatLine:
         return ChatLine(self.site.new_id(), self.site.clock(), text, **about)
@@ -138,8 +130,7 @@ class ChatRoom(RaceState):
     def _post(self, text: str, **about: Any) -> ChatLine:
         line = self._line(text, **about)
         self.chat.append(line)
-        self._send_line("chat.message", line)
-        return line
+        return self._send_line("chat.message", line)
 
     def _require(self, condition: bool, otherwise: str) -> None:
         if not condition:
@@ -158,9 +149,8 @@ class FakeRoom(ChatRoom):
     def entrant(self, user: User | str) -> FakeEntrant:
         """Return the entrant for a user, given as an object, an id or a name."""
         user = self.site.user(user)
-        for entrant in self.entrants:
-            if entrant.user is user:
-                return entrant
+        if found := next((entrant for entrant in self.entrants if entrant.user is user), None):
+            return found
         raise RuleError(f"{user.name} is not in {self.name}")
 
     def enter(self, user: User | str, team: str | None = None) -> FakeEntrant:
@@ -168,42 +158,35 @@ class FakeRoom(ChatRoom):
         self._require(self.status is RaceStatus.OPEN, "the race is closed to new entrants")
         self._require(all(e.user is not user for e in self.entrants), f"{user.name} is in the race already")
         self._require(self.team_race == (team is not None), "teams belong in team races, and only there")
-        entrant = FakeEntrant(
-            user=user,
-            number=len(self.entrants),
-            status=RacerStatus.NOT_READY,
-            team=None if team is None else self._team(team),
-        )
+        own = None if team is None else self._team(team)
+        entrant = FakeEntrant(user, len(self.entrants), RacerStatus.NOT_READY, own)
         self.entrants.append(entrant)
-        self._say(f"{self.entrant_name(entrant)} joins the race.")
-        self._publish()
+        self._tell(f"{self.entrant_name(entrant)} joins the race.")
         return entrant
 
     def ready(self, user: User | str) -> None:
         entrant = self._entrant_who(user, RacerStatus.NOT_READY)
         entrant.status = RacerStatus.READY
         waiting = sum(e.status is RacerStatus.NOT_READY for e in self.entrants)
-        self._say(f"{self.entrant_name(entrant)} is ready! ({waiting} remaining)")
-        self._publish()
+        self._tell(f"{self.entrant_name(entrant)} is ready! ({waiting} remaining)")
 
     def count_down(self) -> None:
         """Start the countdown: the race becomes pending."""
-        self._require(self.status is RaceStatus.OPEN, "the race is not open")
-        self._require(bool(self.entrants), "the race has no entrants")
+        self._require(
+            self.status is RaceStatus.OPEN and bool(self.entrants), "is not open, or has no entrants"
+        )
         self.status = RaceStatus.PENDING
-        self._say("Everyone is ready. The race begins shortly!", highlight=True)
-        self._publish()
+        self._tell("Everyone is ready. The race begins shortly!", highlight=True)
 
     def start(self, *, ago: timedelta = timedelta(0)) -> None:
         """Start the race, backdated by `ago`."""
-        self._require(not self.status.over and not self.started, "the race cannot begin")
-        self._require(bool(self.entrants), "the race has no entrants")
+        can_begin = not self.status.over and not self.started and bool(self.entrants)
+        self._require(can_begin, "has begun or ended, or has no entrants")
         self.status = RaceStatus.IN_PROGRESS
         self.started_at = self.site.clock() - ago
         for entrant in self.entrants:
             entrant.status = RacerStatus.IN_PROGRESS
-        self._say("The race has begun! Good luck and have fun.", highlight=True)
-        self._publish()
+        self._tell("The race has begun! Good luck and have fun.", highlight=True)
 
     def finish(self, user: User | str, time: timedelta | None = None) -> None:
         """Finish an entrant with the given time, or by the clock. The last finish ends the race."""
@@ -213,19 +196,15 @@ class FakeRoom(ChatRoom):
         entrant.finish_time = self._elapsed(now) if time is None else time
         entrant.finished_at = now
         self.set_places()
-        self._say(
-            f"{self.entrant_name(entrant)} has ##good##finished## in {ordinal(entrant.place)} place"
-            f" with a time of {timer(entrant.finish_time)}!"
-        )
-        self._publish(bumps=2)
+        place = f"{ordinal(entrant.place)} place with a time of {timer(entrant.finish_time)}!"
+        self._tell(f"{self.entrant_name(entrant)} has ##good##finished## in {place}", bumps=2)
         self._end_if_all_are_out()
 
     def forfeit(self, user: User | str) -> None:
         """Forfeit an entrant. If all entrants forfeit, the race is cancelled."""
         entrant = self._entrant_who(user, RacerStatus.IN_PROGRESS)
         entrant.status = RacerStatus.DNF
-        self._say(f"{self.entrant_name(entrant)} has ##bad##forfeited## from the race.")
-        self._publish()
+        self._tell(f"{self.entrant_name(entrant)} has ##bad##forfeited## from the race.")
         self._end_if_all_are_out()
 
     def undone(self, user: User | str) -> None:
@@ -255,10 +234,9 @@ class FakeRoom(ChatRoom):
         self._require_changeable()
         entrant.status = RacerStatus.DQ
         entrant.place = None
-        self._say(
+        self._tell(
             f"{self.entrant_name(entrant)} has been disqualified from the race by {moderator.full_name}."
         )
-        self._publish()
         self.set_places()
         self.version += 1
         self._end_if_all_are_out()
@@ -286,18 +264,17 @@ class FakeRoom(ChatRoom):
         self._require(status is not RacerStatus.DONE or time is not None, "a finisher needs a finish time")
         name = self.entrant_name(entrant)
         if status is not entrant.status:
-            self._say(f"{moderator.full_name} changed {name} result to {_RESULT_WORDS[status]}")
-            self._send(*self.frames())
+            self._tell(f"{moderator.full_name} changed {name} result to {_RESULT_WORDS[status]}", bumps=0)
         if time is not None and time != entrant.finish_time:
-            self._say(f"{moderator.full_name} changed finish time for {name} to {timer(time)}")
-            self._send(*self.frames())
+            words = f"{moderator.full_name} changed finish time for {name} to {timer(time)}"
+            self._tell(words, bumps=0)
         entrant.status = status
         entrant.finish_time = None if status is RacerStatus.DNF else time
         entrant.finished_at = None
-        if self.started_at is not None and entrant.finish_time is not None:
+        if self.started_at and entrant.finish_time:
             entrant.finished_at = self.started_at + entrant.finish_time
         self.set_places()
-        has_finisher = any(e.status is RacerStatus.DONE for e in self.entrants)
+        has_finisher = self._has_finisher()
         self.status = RaceStatus.FINISHED if has_finisher else RaceStatus.CANCELLED
         self.cancelled_at = None if has_finisher else self.ended_at
         self.recordable = has_finisher and not self.custom_goal
@@ -307,8 +284,7 @@ class FakeRoom(ChatRoom):
         """Put the result on hold. No field of the race shows this."""
         moderator = self._moderator(by)
         self._require_recordable()
-        self._say(f"Race result put on hold by {moderator.full_name}")
-        self._publish()
+        self._tell(f"Race result put on hold by {moderator.full_name}")
 
     def record(self, by: User | str | None = None) -> None:
         """Record the result, which closes chat."""
@@ -317,23 +293,20 @@ class FakeRoom(ChatRoom):
         self._require(not any(e.user.deleted for e in self.entrants), "an entrant's account is deleted")
         self.recorded = True
         self.recorded_by = moderator
-        self._say(f"Race result recorded by {moderator.full_name}")
-        self._publish()
+        self._tell(f"Race result recorded by {moderator.full_name}")
 
     def unrecord(self) -> None:
         """Undo `record`, as the site's administrators can. Chat is open again."""
         self._require(self.recorded, "the race is not recorded")
         self.recorded = False
         self.recorded_by = None
-        self._say("Race result unrecorded")
-        self._publish()
+        self._tell("Race result unrecorded")
 
     def do_not_record(self, by: User | str | None = None) -> None:
         moderator = self._moderator(by)
         self._require_recordable()
         self.recordable = False
-        self._say(f"Race set to not recorded by {moderator.full_name}")
-        self._publish()
+        self._tell(f"Race set to not recorded by {moderator.full_name}")
 
     def _require_changeable(self) -> None:
         self._require(self.started, "the race has not begun")
@@ -364,17 +337,19 @@ class FakeRoom(ChatRoom):
         for entrant in self.entrants:
             entrant.place = done.index(entrant) + 1 if entrant in done else None
 
+    def _has_finisher(self) -> bool:
+        return any(e.status is RacerStatus.DONE for e in self.entrants)
+
     def _end_if_all_are_out(self) -> None:
         if self.status is not RaceStatus.IN_PROGRESS or not all(e.status.final for e in self.entrants):
             return
-        if not any(e.status is RacerStatus.DONE for e in self.entrants):
+        if not self._has_finisher():
             self._cancel("This race has been cancelled due to all entrants forfeiting.", ended=True)
             return
         self.status = RaceStatus.FINISHED
         self.ended_at = self.site.clock()
         self.hide_entrants = False
-        self._say(f"Race finished in {timer(self._elapsed(self.ended_at))}", highlight=True)
-        self._publish()
+        self._tell(f"Race finished in {timer(self._elapsed(self.ended_at))}", highlight=True)
 
     def _cancel(self, reason: str, *, ended: bool) -> None:
         self.status = RaceStatus.CANCELLED
@@ -382,25 +357,20 @@ class FakeRoom(ChatRoom):
         self.ended_at = self.cancelled_at if ended else None
         self.recordable = False
         self.hide_entrants = False
-        self._say(reason, highlight=True)
-        self._publish()
+        self._tell(reason, highlight=True)
 
     def _back_into_the_race(self, entrant: FakeEntrant, words: str) -> None:
         entrant.status = RacerStatus.READY if self.status is RaceStatus.FINISHED else RacerStatus.IN_PROGRESS
         entrant.finish_time = entrant.finished_at = entrant.place = None
-        self._say(f"{self.entrant_name(entrant)} {words}")
-        self._publish()
+        self._tell(f"{self.entrant_name(entrant)} {words}")
         self.set_places()
         if self.status is RaceStatus.FINISHED:
             self.status = RaceStatus.IN_PROGRESS
             self.ended_at = None
             self.recordable = not self.custom_goal
             entrant.status = RacerStatus.IN_PROGRESS
-            self._say("Race timer restarted.", highlight=True)
-            self._publish()
+            self._tell("Race timer restarted.", highlight=True)
 
     def _team(self, name: str) -> Team:
-        for entrant in self.entrants:
-            if entrant.team is not None and entrant.team.name == name:
-                return entrant.team
-        return Team(name, f"{slugify(name) or 'team'}-{self.site.rng.randrange(10_000):04d}")
+        known = next((e.team for e in self.entrants if e.team and e.team.name == name), None)
+        return known or Team(name, f"{slugify(name) or 'team'}-{self.site.rng.randrange(10_000):04d}")

@@ -61,19 +61,15 @@ class Racer:
 
     def run(self, rng: random.Random) -> timedelta | None:
         """Draw the time of one run, or None for a forfeit."""
-        return None if rng.random() < self.dnf_chance else self.finish(rng)
-
-    def finish(self, rng: random.Random) -> timedelta:
-        """Draw the time of a finished run."""
+        if rng.random() < self.dnf_chance:
+            return None
         return PAR * math.exp(-SKILL_SPREAD * self.skill + rng.gauss(0, DAY_SPREAD))
 
 
 def recruit(site: FakeSite, players: int, rng: random.Random) -> Sequence[Racer]:
     """Create accounts for this many racers. Weaker racers forfeit more often."""
     racers = []
-    for number in range(players):
-        lap, index = divmod(number, len(_NAMES))
-        name = _NAMES[index] + (f" {lap + 1}" if lap else "")
+    for name in _NAMES[:players]:
         skill = rng.gauss(0, 1)
         racers.append(Racer(site.add_user(name), skill, min(0.5, 0.12 * math.exp(-0.5 * skill))))
     return racers
@@ -92,7 +88,7 @@ def play_past_races(
             room.enter(racer.user)
         times = {racer: racer.run(rng) for racer in entered}
         if not any(times.values()):
-            times[entered[0]] = entered[0].finish(rng)
+            times[entered[0]] = PAR
         room.start(ago=max(filter(None, times.values())))
         for racer, time in times.items():
             if time is None:

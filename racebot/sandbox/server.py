@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import html
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -12,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl
 
 import uvicorn
 from jinja2 import Environment, PackageLoader
@@ -26,7 +25,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from racebot.sandbox import discord, render, scenario
 from racebot.sandbox.control import Control
-from racebot.sandbox.misbehaviour import Break, Misbehaviour, Outgoing
+from racebot.sandbox.misbehaviour import Break, Misbehaviour, Outgoing, page
 from racebot.sandbox.race_state import ordinal, timer
 from racebot.sandbox.room import FakeRoom, Frame
 from racebot.sandbox.session import BotSession
@@ -63,7 +62,7 @@ class SandboxServer:
             routes=[
                 *Control(site, misbehaviour).routes(),
                 *discord.routes(site),
-                Route("/discord", lambda _: HTMLResponse(discord_page(site))),
+                Route("/discord", lambda _: _discord_page(site)),
                 Route("/", self.index_page),
                 Route("/o/token", self.token, methods=["POST"]),
                 Route("/o/{category}/data", self.category),
@@ -74,9 +73,9 @@ class SandboxServer:
                 Route("/{category}/data", self.category),
                 Route("/{category}/races/data", self.races),
                 Route("/{category}/{race}/data", self.race),
-                Route("/media/{name}.png", self.picture),
+                Route("/media/{name}.png", _picture),
                 Route("/{category}", self.index_page),
-                Route("/{category}/{race}", self.room_page),
+                Route("/{category}/{race}", lambda each: HTMLResponse(room_page(site, self._room(each)))),
             ],
             exception_handlers={404: _not_found},
         )
@@ -87,30 +86,24 @@ class SandboxServer:
         answer: ASGIApp = self._app
         if path == "/o/token" or path.endswith("/data") or path.startswith(("/ws/", "/api/")):
             query, method = HTTPConnection(scope).url.query, scope.get("method", "GET")
-            self.site.requests.append(Visit(self.site.clock(), path, query, method))
+            self.site.requests.append(Visit(path, query, method))
             await self.misbehaviour.stalled()
             if scope["type"] == "http" and (fault := self.misbehaviour.next_http(path)) is not None:
-                body = _page(f"{fault.status}") if fault.body is None else fault.body
-                headers = {} if fault.retry_after is None else {"Retry-After": fault.retry_after}
-                answer = HTMLResponse(body, fault.status, headers)
+                answer = fault
         await answer(scope, receive, send)
 
     async def token(self, request: Request) -> Response:
-        form = parse_qs((await request.body()).decode(errors="replace"))
+        form = dict(parse_qsl((await request.body()).decode(errors="replace")))
         token = None
-        if form.get("grant_type") == ["client_credentials"]:
-            token = self.site.issue_token(form.get("client_id", [""])[0], form.get("client_secret", [""])[0])
+        if form.get("grant_type") == "client_credentials":
+            token = self.site.issue_token(form.get("client_id", ""), form.get("client_secret", ""))
         headers = {"Cache-Control": "no-store"}
         if token is None:
             headers["WWW-Authenticate"] = 'Bearer error="invalid_client"'
             return JSONResponse({"error": "invalid_client"}, 401, headers)
-        answer = {
-            "access_token": token,
-            "expires_in": self.site.token_seconds,
-            "token_type": "Bearer",
-            "scope": "read chat_message race_action create_race",
-        }
-        return JSONResponse(answer, headers=headers)
+        scope = "read chat_message race_action create_race"
+        answer = {"access_token": token, "expires_in": self.site.token_seconds, "token_type": "Bearer"}
+        return JSONResponse({**answer, "scope": scope}, headers=headers)
 
     async def category(self, request: Request) -> Response:
         self._check_category(request)
@@ -145,25 +138,17 @@ class SandboxServer:
         if number < 1 or per_page < 1:
             return HTMLResponse("", 400)
         show = query.get("show_entrants", "").lower() in ("true", "1", "yes")
-        per_page = min(per_page, PER_PAGE_LIMIT)
-        return self._json(
-            render.race_list(self.site.past_races(), page=number, per_page=per_page, show_entrants=show)
-        )
+        past, per_page = self.site.past_races(), min(per_page, PER_PAGE_LIMIT)
+        return self._json(render.race_list(past, page=number, per_page=per_page, show_entrants=show))
 
     async def race(self, request: Request) -> Response:
         make = partial(render.race, self._room(request))
         return self._cached_answer(request, make, RACE_CACHE_SECONDS, self._race_cache)
 
-    async def picture(self, request: Request) -> Response:
-        return Response(render.picture(request.path_params["name"]), media_type="image/png")
-
     async def index_page(self, request: Request) -> Response:
         if request.url.path != "/":
             self._check_category(request)
         return HTMLResponse(index(self.site))
-
-    async def room_page(self, request: Request) -> Response:
-        return HTMLResponse(room_page(self.site, self._room(request)))
 
     def _check_category(self, request: HTTPConnection) -> None:
         if request.path_params["category"] != self.site.category.slug:
@@ -197,7 +182,7 @@ class SandboxServer:
         room = self.site.rooms.get(ws.path_params["race"])
         if refusal is not None or room is None:
             # For an unknown room the site closes the connection, so its front proxy answers 502.
-            await ws.send_denial_response(HTMLResponse(_page("Bad gateway"), refusal or 502))
+            await ws.send_denial_response(HTMLResponse(page("Bad gateway"), refusal or 502))
             # Close the connection, or uvicorn logs an unfinished handshake.
             await asyncio.sleep(0)
             return
@@ -235,17 +220,11 @@ class SandboxServer:
             while True:
                 item = await outgoing.get()
                 await self.misbehaviour.stalled()
-                match item:
-                    case Break(code=None):
-                        # Returning without a close frame drops the TCP connection.
-                        return
-                    case Break(code=int() as code):
-                        await ws.close(code)
-                        return
-                    case bytes() as data:
-                        await ws.send_bytes(data)
-                    case str() as text:
-                        await ws.send_text(text)
+                if isinstance(item, Break):
+                    if item.code is not None:  # otherwise the connection drops without a close frame
+                        await ws.close(item.code)
+                    return
+                await (ws.send_text(item) if isinstance(item, str) else ws.send_bytes(item))
 
 
 def _bearer(connection: HTTPConnection) -> str | None:
@@ -253,13 +232,12 @@ def _bearer(connection: HTTPConnection) -> str | None:
     return token if kind.lower() == "bearer" else None
 
 
+def _picture(request: Request) -> Response:
+    return Response(render.picture(request.path_params["name"]), media_type="image/png")
+
+
 def _not_found(request: Request, _: Exception) -> Response:
-    return HTMLResponse(_page(f"Page not found at {request.url.path}"), 404)
-
-
-def _page(title: str) -> str:
-    title = html.escape(title)
-    return f'<!DOCTYPE html>\n<html lang="en"><title>{title}</title><p>{title}</p></html>\n'
+    return HTMLResponse(page(f"Page not found at {request.url.path}"), 404)
 
 
 _PAGES = Environment(loader=PackageLoader("racebot.sandbox"), autoescape=True)
@@ -286,11 +264,10 @@ def room_page(site: FakeSite, room: FakeRoom) -> str:
     )
 
 
-def discord_page(site: FakeSite) -> str:
+def _discord_page(site: FakeSite) -> Response:
     """Return the page with the messages of all webhooks, newest first."""
-    return _PAGES.get_template("discord.html").render(
-        title="Discord", messages=[*site.discord.values()][::-1]
-    )
+    newest = [*site.discord.values()][::-1]
+    return HTMLResponse(_PAGES.get_template("discord.html").render(title="Discord", messages=newest))
 
 
 HOST = "127.0.0.1"

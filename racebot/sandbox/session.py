@@ -61,7 +61,7 @@ class BotSession:
             self._perform(text)
         except _RefusedError as refusal:
             self._room.refused += refusal.args
-            self._send(render.errors(self._site.clock(), *refusal.args))
+            self._send(render.frame("error", self._site.clock(), errors=list(refusal.args)))
 
     def _relay(self, frame: Frame) -> None:
         self._latest[frame["type"]] = frame
@@ -74,19 +74,15 @@ class BotSession:
         except (ValueError, AttributeError):
             raise _RefusedError(CORRUPT) from None
         self._site.actions.append(str(action))
+        bot = self._site.bot_for(self._token)
         if action == "ping":
             self._send(render.frame("pong", self._site.clock()))
-            return
-        if action not in _ACTIONS:
+        elif action not in _ACTIONS:
             raise _RefusedError(UNKNOWN_ACTION)
-        bot = self._site.bot_for(self._token)
-        if self._is_public and action in ("getrace", "gethistory"):
+        elif action in ("getrace", "gethistory") and (bot or self._is_public):
             self._show(action)
-            return
-        if bot is None:
+        elif bot is None:
             raise _RefusedError(PERMISSION_DENIED)
-        if action in ("getrace", "gethistory"):
-            self._show(action)
         elif not isinstance(data, dict):
             raise _RefusedError(CORRUPT)
         elif action == "message":

@@ -40,7 +40,6 @@ _THINGS = ("anvil", "basin", "cedar", "dune", "ember", "fjord", "grove", "harbor
 class Visit:
     """A request that the site received."""
 
-    at: datetime
     path: str
     query: str
     method: str = "GET"
@@ -97,9 +96,8 @@ class FakeSite(Accounts):
                 room.goal = name
 
     def add_bot(self, name: str, client_id: str, client_secret: str) -> Bot:
-        bot = Bot(name, client_id, client_secret)
-        self.bots[client_id] = bot
-        return bot
+        self.bots[client_id] = Bot(name, client_id, client_secret)
+        return self.bots[client_id]
 
     def open_race(
         self,
@@ -114,10 +112,7 @@ class FakeSite(Accounts):
         hide_entrants: bool = False,
         team_race: bool = False,
     ) -> FakeRoom:
-        """Open a room. A goal that the category does not have becomes a custom goal.
-
-        A room that a bot opened has no opener.
-        """
+        """Open a room. A goal that the category does not have becomes custom; a bot's room has no opener."""
         goal = goal or self.category.goals[0]
         custom_goal = custom_goal or goal not in self.category.goals
         room = FakeRoom(
@@ -146,10 +141,7 @@ class FakeSite(Accounts):
         return self.rooms[slug]
 
     def past_races(self) -> list[FakeRoom]:
-        """Return the listed past races, most recently ended first.
-
-        Unlisted races appear once they are recorded, or at their end if their goal is custom.
-        """
+        """Return past races, the last ended first. An unlisted one must be recorded or have a custom goal."""
         finished = [room for room in self.rooms.values() if room.status is RaceStatus.FINISHED]
         listed = [room for room in finished if room.recorded or room.custom_goal or not room.unlisted]
         return sorted(listed, key=lambda room: room.ended_at or room.opened_at, reverse=True)

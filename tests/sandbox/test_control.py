@@ -148,7 +148,7 @@ async def test_another_sites_page_cannot_send_commands(control: Control) -> None
         assert (refused.status_code, refused.json()["error"]) == (400, "the body is not JSON")
 
 
-@pytest.mark.parametrize("given", [{"custom_goal": "SGL 2026"}, {"goal": True}, {"custom_goal": 1}])
+@pytest.mark.parametrize("given", [{"custom_goal": "SGL 2026"}, {"goal": True}])
 async def test_an_argument_of_the_wrong_type_is_refused(
     control: Control, site: FakeSite, given: dict[str, Any]
 ) -> None:

@@ -134,7 +134,7 @@ def test_moments_and_durations_have_the_sites_format(started: Make, clock: Clock
     assert race["entrants"][0]["finish_time"] == "P0DT01H00M03.047053S"
     assert race["time_limit"] == "P1DT00H00M00S"
     assert race["start_delay"] == "P0DT00H00M15S"
-    assert render.errors(clock(), "x")["date"] == "2026-03-01T13:00:03.297053+00:00"
+    assert render.frame("pong", clock())["date"] == "2026-03-01T13:00:03.297053+00:00"
 
 
 def test_entrants_are_listed_by_place_then_outcome(started: Make) -> None:

@@ -86,7 +86,6 @@ def test_past_races_are_recorded_one_after_another(site: FakeSite, clock: Clock)
     ends = [room.ended_at for room in past if room.ended_at is not None]
     assert len(set(ends)) == 30
     assert max(ends) < clock() == site.clock()
-    assert len({racer.user.name for racer in recruit(site, 60, random.Random(14))}) == 60
     entrants = {entrant.user.id for room in past for entrant in room.entrants}
     assert entrants == {racer.user.id for racer in racers}
 
