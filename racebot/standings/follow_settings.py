@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from racebot.errors import SettingsError
-from racebot.ledger.rows import START, Leaderboard, Position
+from racebot.ledger.rows import START, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS
@@ -105,7 +105,8 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
     with ledger.transaction():
         boards = [board for board in ledger.leaderboards.all() if board.category == category]
         named = {config.name for config in settler.rules.named}
-        since = _joined_since(ledger, boards, {earlier, goal})
+        # Races may be stored under the new name before the rename is seen, or under the earlier one after it.
+        again = [board for board in boards if {earlier, goal}.intersection(board.goals)]
         own, renamed = (settler.rules.default_name(category, each) for each in (earlier, goal))
         ledger.races.rename_goal(category, earlier, goal)
         if own not in named:  # a named leaderboard may have its goal for a while
@@ -122,28 +123,10 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
             carry = board.carry if board.category == category else None
             if carry and carry.source == earlier and earlier not in named:
                 ledger.leaderboards.save(replace(board, carry=replace(carry, source=goal)))
-        for rebuild in ledger.rebuilds.all():
-            board, carry = rebuild.board, rebuild.board.carry
-            if carry and board.category == category and carry.source == earlier and earlier not in named:
-                board = replace(board, carry=replace(carry, source=goal))
-            if board != rebuild.board or goal in board.goals:  # it reads the races by the name of their goal
-                ledger.rebuilds.request(board, rebuild.start, rebuild.reason)
         settler.refresh_rules()
-        changed = [*_changed_boards(settler), *_missing_boards(settler)]
+        again += [*_changed_boards(settler), *_missing_boards(settler)]
         reason = f"goal {earlier} is now called {goal}"
-        update_ratings(ledger, since | {board.key: START for board in changed}, reason)
-
-
-def _joined_since(ledger: Ledger, boards: Iterable[Leaderboard], names: set[str]) -> dict[int, Position]:
-    """Return the first race that joins each leaderboard once both names are one goal, by the board's key."""
-    # Races may be stored under the new name before the rename is detected, or under the earlier one after it.
-    joined = {}
-    for board in boards:
-        missing = names.difference(board.goals)
-        if len(missing) == 1:
-            for stored in ledger.races.of(replace(board, goals=tuple(missing)), limit=1):
-                joined[board.key] = stored.position
-    return joined
+        update_ratings(ledger, {board.key: START for board in again}, reason)
 
 
 def apply_settings(settler: Settler, goals: Collection[str] | None = None) -> list[Leaderboard]:
