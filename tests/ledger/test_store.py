@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CATEGORY, GOAL, NOON, dump, entrant, existing, keep, result
+from builders import CATEGORY, GOAL, NOON, dump, entrant, keep, result
 from hypothesis import given, settings, strategies as st
 
 from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, PayloadError
@@ -260,26 +260,6 @@ def test_a_leaderboard_that_is_removed_leaves_the_races(ledger: Ledger, board: L
 
 
 # Races
-
-storable = st.text(st.characters(codec="utf-8"), max_size=8)
-
-
-@given(
-    slug=st.from_regex(r"[a-z]{1,8}-[0-9]{4}", fullmatch=True),
-    names=st.lists(storable, max_size=4, unique=True),
-    goal=storable,
-    moment=st.datetimes(),
-)
-@settings(max_examples=30)
-def test_races_round_trip(ledger: Ledger, slug: str, names: list[str], goal: str, moment: object) -> None:
-    race = result(
-        slug, entrants=tuple(entrant(name or "x", time=i) for i, name in enumerate(names)), goal=goal
-    )
-    ledger.races.save(race, counted_at=NOON + timedelta(microseconds=1), source="live")
-    stored = existing(ledger.races.get(f"orb/{slug}"))
-    assert stored.result == race
-    assert stored.fingerprint == race.fingerprint()
-    assert (stored.counted_at, stored.source) == (NOON + timedelta(microseconds=1), "live")
 
 
 def test_races_are_found_by_name_or_slug(ledger: Ledger) -> None:

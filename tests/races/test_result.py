@@ -6,7 +6,7 @@ import pytest
 from builders import HOUR, entrant, result
 from hypothesis import given, strategies as st
 
-from racebot.races.result import Entrant, EntrantStatus, shown_names
+from racebot.races.result import NO_NAME, Entrant, EntrantStatus, shown_names
 
 
 @pytest.mark.parametrize(
@@ -102,16 +102,14 @@ def test_the_fingerprint_depends_on_every_fact_of_an_entrant_and_of_the_race(cha
 
 
 def test_an_account_deleted_after_the_race_is_still_known_from_an_earlier_result() -> None:
-    earlier = result("r", "ann bo", dnf="cy di")
-    later = replace(
-        earlier,
-        entrants=tuple(
-            replace(e, user_id=None, name="deleted account") if e.name in {"Bo", "Cy"} else e
-            for e in earlier.entrants
-        ),
-    )
+    """Of two entrants with equal results, the one that still has an account is matched first."""
+    earlier, gone = result("r", "ann bo", dnf="cy di"), {"id-bo", "id-di"}
+    shown = (replace(e, user_id=None, name=NO_NAME) if e.user_id in gone else e for e in earlier.entrants)
+    later = replace(earlier, entrants=tuple(shown))
     assert later.fingerprint() != earlier.fingerprint()
     assert later.with_accounts_of(earlier).fingerprint() == earlier.fingerprint()
+    assert later.deleted_accounts(earlier) == ["id-bo", "id-di"]
+    assert earlier.deleted_accounts(earlier) == earlier.deleted_accounts(later) == []
 
 
 def test_an_entrant_with_another_result_is_not_matched_to_a_deleted_account() -> None:
@@ -134,20 +132,3 @@ def test_entrants_with_the_same_name_are_shown_with_their_discriminators() -> No
         third: "Ann",
         other: "Bo",
     }
-
-
-def test_accounts_deleted_since_an_earlier_answer_are_matched_by_result() -> None:
-    """Of two entrants with equal results, the one that still has an account is matched first."""
-    before = result("r", "ann bo", dnf="cy di")
-    after = replace(
-        before,
-        entrants=tuple(
-            replace(e, user_id=None, name="deleted account", discriminator=None)
-            if e.user_id in {"id-bo", "id-di"}
-            else e
-            for e in before.entrants
-        ),
-    )
-    assert after.deleted_accounts(before) == ["id-bo", "id-di"]
-    assert before.deleted_accounts(before) == []
-    assert before.deleted_accounts(after) == []

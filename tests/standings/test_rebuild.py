@@ -237,27 +237,6 @@ def test_a_goal_can_be_renamed_while_its_leaderboard_waits(settler: Settler) -> 
     assert_right(unnamed)
 
 
-def test_a_rebuild_that_is_cut_short_leaves_the_old_leaderboard(settler: Settler) -> None:
-    class Killed(BaseException):
-        pass
-
-    before = contents(settler)
-    for stop in range(6):
-        steps = iter(range(stop))
-
-        def meanwhile(steps: Iterator[int] = steps) -> None:
-            if next(steps, None) is None:
-                raise Killed
-
-        settler.rebuild(board_of(settler, "S1"))
-        with pytest.raises(Killed):
-            carry_out(settler, meanwhile)
-        assert contents(settler) == before
-    carry_out(settler)
-    assert contents(settler) == before
-    assert_right(settler)
-
-
 def test_an_error_is_stored_until_the_rebuild_is_requested_again(settler: Settler) -> None:
     settle(settler, CHANGED)
     settler.ledger.connection.write("UPDATE races SET fingerprint = 'x' WHERE name = ?", RACES[4].name)

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 from builders import CATEGORY, GOAL, HOUR, NOON, SECOND, dump, entrant, existing, result, room, settler_of
-from hypothesis import given, settings, strategies as st
-from standings.seasons import NOW, board_of, contents, fresh, history, settle
+from standings.seasons import NOW, board_of, contents, settle
 
 from racebot.errors import ModelError
 from racebot.ledger.outbox import CaseRow
@@ -155,27 +154,6 @@ def test_a_race_recorded_late_counts_when_it_is_recorded(settler: Settler) -> No
     assert late.counted_at > NOON + timedelta(hours=10)
     assert late.result.ended_at == NOON + timedelta(hours=1)
     assert_sound(settler)
-
-
-GOALS = ("Any Orb", "All Orbs")
-MODELS = [SIMPLE, LeaderboardConfig("plackett-luce"), LeaderboardConfig("trueskill")]
-
-
-@given(history(GOALS), st.data(), st.sampled_from(MODELS))
-@settings(max_examples=25)
-def test_files_merged_in_any_order_give_equal_standings(
-    races: list[RaceResult], data: st.DataObject, config: LeaderboardConfig
-) -> None:
-    files: list[list[RaceResult]] = [[], [], []]
-    for race in data.draw(st.permutations(races)):
-        files[data.draw(st.integers(0, 2))].append(race)
-    files[data.draw(st.integers(0, 2))] += races[:2]
-    with fresh(RatingRules(config)) as whole, fresh(RatingRules(config)) as parts:
-        whole.add_past_races(races, "import")
-        for file in files:
-            parts.add_past_races(file, "import")
-        assert contents(parts) == contents(whole)
-        assert_sound(parts)
 
 
 # Changed results
