@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import LedgerTable
-from racebot.ledger.players import Players, Profiles
+from racebot.ledger.players import Players, Profiles, choices
 from racebot.ledger.rows import RESTORE, NamedPlayer, Player, as_text, readable, result_of
 from racebot.ledger.schema import TIMES_OF_RACES
 from racebot.races.result import HIDDEN_NAME, NO_NAME, Entrant, RaceResult
+from racebot.text.parse import split_full_name
 
 _NAME = (
     "CASE WHEN id IN (SELECT player FROM main.hidden_players)"  # noqa: S608 - constants only
@@ -129,20 +130,25 @@ class People(LedgerTable):
         return NamedPlayer(account, person.name if player is None or renamed else player.shown)
 
     def subject(self, text: str) -> Player:
-        """Return the player with an id or a full name, even one who has not raced but gave an order in chat.
+        """Return the one player with an id or a full name. A name alone never matches.
 
-        The ledger knows such a player by id only.
+        Players who have not raced but gave an order in chat are known by id only.
 
         Raises:
-            NoSuchEntryError: as `Players.find_exactly` does.
+            NoSuchEntryError: no player, or more than one, has that id or full name.
         """
-        try:
-            return Players(self._connection).find_exactly(text)
-        except NoSuchEntryError:
-            sql = "SELECT 1 FROM orders WHERE subject = ? AND kind IN ('hide', 'unhide', 'forget')"
-            if self.account(text) != text or not self._connection.value(sql, text):
-                raise
+        players, full = Players(self._connection), split_full_name(text)
+        if (player := players.get(text)) is not None:
+            return player
+        exact = [each for each in players.called(text) if full and each.discriminator == full[1]]
+        if len(exact) == 1:
+            return exact[0]
+        sql = "SELECT 1 FROM orders WHERE subject = ? AND kind IN ('hide', 'unhide', 'forget')"
+        if self.account(text) == text and self._connection.value(sql, text):
             return Player(text, text, "", text)
+        called = players.named(text)
+        hint = f". Did you mean {choices(called)}? Give the id shown" if called else players.hint(text)
+        raise NoSuchEntryError(f"{text!r} is not the id or name#1234 of a player in the ledger{hint}")
 
     def penalized(self, race: str, entrants: Iterable[Entrant]) -> list[Entrant]:
         """Return entrants with the penalties that orders give them in a race."""

@@ -77,29 +77,12 @@ class Players(LedgerTable):
         """
         found = self.named(text)
         if not found:
-            raise NoSuchEntryError(f"no player {text!r} in the ledger{self._hint(text)}")
+            raise NoSuchEntryError(f"no player {text!r} in the ledger{self.hint(text)}")
         if len(found) > 1:
             raise NoSuchEntryError(
-                f"{len(found)} players are named {text!r}. Choose one by full name or id: {_choices(found)}"
+                f"{len(found)} players are named {text!r}. Choose one by full name or id: {choices(found)}"
             )
         return found[0]
-
-    def find_exactly(self, text: str) -> Player:
-        """Return the one player with an id or a full name. A name alone never matches.
-
-        Raises:
-            NoSuchEntryError: no player, or more than one, has that id or full name.
-        """
-        player, full = self.get(text), split_full_name(text)
-        if player is not None:
-            return player
-        if full is not None:
-            exact = [each for each in self._with_name(full[0]) if each.discriminator == full[1]]
-            if len(exact) == 1:
-                return exact[0]
-        called = self.named(text)
-        hint = f". Did you mean {_choices(called)}? Give the id shown" if called else self._hint(text)
-        raise NoSuchEntryError(f"{text!r} is not the id or name#1234 of a player in the ledger{hint}")
 
     def save(self, result: RaceResult, *, current: bool) -> None:
         """Store the players of a race with their names.
@@ -165,9 +148,10 @@ class Players(LedgerTable):
         sql = "SELECT players.id FROM json_each(?) CROSS JOIN players ON letters = value ORDER BY key LIMIT ?"
         return [as_text(key) for (key,) in self._connection.rows(sql, json.dumps(list(chosen)), limit)]
 
-    def _hint(self, text: str) -> str:
+    def hint(self, text: str) -> str:
+        """Return a question that names players with similar names, or an empty string."""
         near = self.like(text, 5)
-        return f". Did you mean {_choices(near)}?" if near else ""
+        return f". Did you mean {choices(near)}?" if near else ""
 
     def _select(self, where: str, *values: Any) -> list[Player]:
         rows = self._connection.rows(
@@ -239,5 +223,6 @@ def _plain(letters: str) -> str:
     return re.sub(r"[^\w\n]|_", " ", letters.replace("'", ""))
 
 
-def _choices(players: Iterable[Player]) -> str:
+def choices(players: Iterable[Player]) -> str:
+    """Return players with their ids, to choose from."""
     return ", ".join(f"{each.shown} ({each.id})" for each in players)

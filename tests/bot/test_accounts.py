@@ -55,7 +55,7 @@ async def test_a_running_worker_obeys_orders_at_once(sandbox: Sandbox) -> None:
 def test_a_race_of_a_merged_account_is_announced_and_settled(ledger: Ledger) -> None:
     settler = settler_of(ledger, "elo-ffa")
     settler.add_past_races([result("a", "old bo"), result("b", "cy bo", after=1)], "import")
-    old, kept = ledger.players.find_exactly("id-old"), ledger.players.find_exactly("id-cy")
+    old, kept = ledger.people.subject("id-old"), ledger.people.subject("id-cy")
     clock = Clock()
     orders.merge_accounts(settler, old, kept, "", clock())
     follower = Follower(settler, clock)

@@ -339,7 +339,7 @@ class Driver:
         return self._tell(name, step.now)
 
     def _player(self, player: str) -> Player:
-        return self.product.ledger.players.find_exactly(player)
+        return self.product.ledger.people.subject(player)
 
     def _merge(self, dice: Dice, step: Step) -> bool:
         old, kept = (account(p) for p in dice.some(PEOPLE, 2, "people"))

@@ -73,7 +73,7 @@ def test_players_with_the_same_name_are_shown_with_their_discriminators(ledger: 
 def test_a_discriminator_finds_exactly_one_player(ledger: Ledger) -> None:
     keep(ledger, two_anns())
     assert ledger.players.find("ann#0002").id == "a2"
-    assert ledger.players.find_exactly("Ann#0001").id == "a1"
+    assert ledger.people.subject("Ann#0001").id == "a1"
     with pytest.raises(NoSuchEntryError, match=r"Ann#0001 \(a1\), Ann#0002 \(a2\)"):
         ledger.players.find("Ann")
     with pytest.raises(NoSuchEntryError, match="Ann#0003"):
@@ -96,7 +96,7 @@ def test_a_discriminator_is_learned_from_later_races_and_kept(ledger: Ledger) ->
 def test_an_exact_lookup_takes_ids_and_full_names_alone(ledger: Ledger, text: str) -> None:
     keep(ledger, two_anns(), result("s", "bo"))
     with pytest.raises(NoSuchEntryError, match="is not the id or name#1234 of a player"):
-        ledger.players.find_exactly(text)
+        ledger.people.subject(text)
 
 
 def test_an_exact_lookup_guesses_no_discriminator_and_no_accent(ledger: Ledger) -> None:
@@ -104,8 +104,8 @@ def test_an_exact_lookup_guesses_no_discriminator_and_no_accent(ledger: Ledger) 
     for text, player in (("Bo#0007", "id-bo"), ("olof#0007", "id-ólöf")):
         assert ledger.players.find(text).id == player
         with pytest.raises(NoSuchEntryError, match=rf"Did you mean .* \({player}\)\? Give the id"):
-            ledger.players.find_exactly(text)
-    assert ledger.players.find_exactly("ólöf#0007").id == "id-ólöf"
+            ledger.people.subject(text)
+    assert ledger.people.subject("ólöf#0007").id == "id-ólöf"
 
 
 def test_players_are_found_without_their_accents(ledger: Ledger) -> None:

@@ -275,7 +275,7 @@ def test_two_processes_may_carry_out_the_same_rebuild(settler: Settler) -> None:
 def test_accounts_are_merged_by_a_rebuild(settler: Settler) -> None:
     settler.add_past_races([result("z", "zed bo", after=-1, goal="S1")], "import")
     carry_out(settler)
-    zed, cy = (settler.ledger.players.find_exactly(each) for each in ("id-zed", "id-cy"))
+    zed, cy = (settler.ledger.people.subject(each) for each in ("id-zed", "id-cy"))
     orders.merge_accounts(settler, zed, cy, "one person", NOW)
     assert settler.ledger.players.get(zed.id), "the old ratings refer to the account"
     carry_out(settler)
