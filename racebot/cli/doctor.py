@@ -143,8 +143,7 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
     try:
         categories = settings.required_categories()
     except SettingsError as error:
-        for problem in error.problems:
-            yield _wrong(problem)
+        yield _wrong(str(error))
         return
     async with Site(settings.site, interval=settings.request_interval, attempts=2) as site:
         for category in categories:
@@ -223,27 +222,20 @@ async def _category(site: Site, settings: CategorySettings, whole: Settings) -> 
 
 def _goals(settings: CategorySettings, whole: Settings, public: Collection[str]) -> Iterator[Finding]:
     """Check that the goals to rate exist on the site, or existed when the ledger's races were raced."""
-    stored, renamed = set[str](), dict[str, str]()
+    known = set(public)
     with suppress(LedgerError), Ledger.open_to_read(whole.database) as ledger:
-        stored = {goal for category, goal in ledger.races.goals() if category == settings.slug}
-        renamed = ledger.races.renamed_goals().get(settings.slug, {})
+        known |= {goal for category, goal in ledger.races.goals() if category == settings.slug}
+        known |= ledger.races.renamed_goals().get(settings.slug, {}).keys()
     boards = [board for board in whole.leaderboards if board.category in {"", settings.slug}]
     limit = [goal for goal in settings.goals if settings.goals != [NO_GOAL]]
     wanted = dict.fromkeys([*limit, *(goal for board in boards for goal in board.goals)])
-    for goal in wanted:
-        if goal in renamed:
-            yield _note(
-                f"goal {goal!r}: the site now calls it {renamed[goal]!r}, and racebot treats both as one: "
-                "write the new name in RACEBOT_GOALS or racebot.toml"
-            )
-        elif goal not in public and goal not in stored:
-            yield _note(
-                f"goal {goal!r}: category {settings.slug} has no goal of this name"
-                f"{did_you_mean(goal, public)}. That is fine for a past season; otherwise correct "
-                "RACEBOT_GOALS or racebot.toml"
-            )
+    for goal in (each for each in wanted if each not in known):
+        yield _note(
+            f"goal {goal!r}: category {settings.slug} has no goal of this name{did_you_mean(goal, public)}. "
+            "That is fine for a past season; otherwise correct RACEBOT_GOALS or racebot.toml"
+        )
     by_goals = all(board.rule().by_goals_alone for board in boards)
-    if by_goals and wanted and not wanted.keys() & {*public, *stored, *renamed}:
+    if by_goals and wanted and not wanted.keys() & known:
         yield _wrong(
             f"goals: no race of {settings.slug} will be rated: correct RACEBOT_GOALS or racebot.toml"
         )

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-
-import typer
 
 from racebot.cli import tables
 from racebot.cli.common import (
@@ -89,8 +86,8 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
         raise failed[0]
 
 
-def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResult]) -> Sequence[Leaderboard]:
-    """Rate the results of a file, show the leaderboards they count on, and return these."""
+def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResult]) -> None:
+    """Rate the results of a file, and show the leaderboards they count on."""
     settler = Settler(ledger, rating_rules(settings))
     with ledger.transaction():
         apply_settings(settler)
@@ -99,7 +96,7 @@ def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResul
             raise SettingsError(*unknown)
     carry_out_rebuilds(ledger)
     _show_merge(report)
-    return _show_rated(settings, settler, map(settler.current, report.leaderboards))
+    _show_rated(settings, settler, map(settler.current, report.leaderboards))
 
 
 def tell_fitted_odds(settler: Settler, board: Leaderboard) -> Leaderboard:
@@ -136,8 +133,8 @@ def _show_merge(report: PastRacesReport) -> None:
     console.print(", ".join(part for part in parts if part))
 
 
-def _show_rated(settings: Settings, settler: Settler, boards: Iterable[Leaderboard]) -> list[Leaderboard]:
-    """Fit the odds of leaderboards, print their first places, and return them."""
+def _show_rated(settings: Settings, settler: Settler, boards: Iterable[Leaderboard]) -> None:
+    """Fit the odds of leaderboards, and print their first places."""
     ledger, fitted = settler.ledger, [tell_fitted_odds(settler, board) for board in boards]
     for board in fitted:
         listing = listing_of(settings, board)
@@ -146,23 +143,11 @@ def _show_rated(settings: Settings, settler: Settler, boards: Iterable[Leaderboa
         tables.print_leaderboard(
             console, best, board_totals(ledger, board, listing).listed, sum(unrated.values())
         )
+        if best.races >= RATINGS_FROM:
+            tell(f'{board.name}: fit the ratings, too: run racebot improve "{board.name}"')
         for reason, races in unrated.items():
             hint = ", left out unless RACEBOT_TEAM_RACES says how to rate it" if reason == TEAM_RACE else ""
             tell(f"{counted(races, 'race')} of {board.name} changed no rating: {reason}{hint}")
-    return fitted
-
-
-def offer_fits(settings: Settings, ledger: Ledger, boards: Iterable[Leaderboard]) -> None:
-    """Offer to fit each leaderboard that has enough races; without a terminal, print the command to run."""
-    for board in boards:
-        if ledger.ratings.count(board) < RATINGS_FROM:
-            continue
-        if not sys.stdin.isatty():
-            tell(f'{board.name}: to fit the ratings to its races, too, run: racebot improve "{board.name}"')
-            continue
-        tell("A fit takes a few minutes. You see its changes before they apply.")
-        if typer.confirm(f"{board.name}: fit the ratings to its races, too?"):
-            offer_fit(settings, ledger, board, yes=False)
 
 
 def offer_defaults(settings: Settings, ledger: Ledger, boards: Sequence[Leaderboard], *, yes: bool) -> None:

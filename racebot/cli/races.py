@@ -68,7 +68,7 @@ def backfill(
 
     Example: racebot backfill --goal "Map Rando S4" --since 2026-01-01
     """
-    from racebot.cli.past_races import offer_fits, rate_from_site
+    from racebot.cli.past_races import rate_from_site
     from racebot.standings.backfill import Selection
 
     settings = load_settings(database=database)
@@ -80,7 +80,6 @@ def backfill(
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, slugs, Selection(goal or (), since, until))
-        offer_fits(settings, ledger, ledger.leaderboards.all())
 
 
 @app.command("import")
@@ -105,7 +104,7 @@ def import_file(
 
     Example: racebot import season-1.json --goal "Season 1"
     """
-    from racebot.cli.past_races import offer_fits, rate_results
+    from racebot.cli.past_races import rate_results
 
     settings = load_settings(database=database)
     if category is None and len(settings.slugs()) > 1:
@@ -119,7 +118,7 @@ def import_file(
     results = [each if is_event(each.name) else replace(each, leaderboard=None) for each in found]
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
-        offer_fits(settings, ledger, rate_results(settings, ledger, results))
+        rate_results(settings, ledger, results)
 
 
 @app.command("export-races")

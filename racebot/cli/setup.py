@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -80,12 +79,12 @@ def setup(
         raise KeyboardInterrupt from None
     settings = _save(before, answers)
     confirm(f"saved in {Path('.env').absolute()}, which only you can read")
-    heading(4, "Past races")
+    heading(3, "Past races")
     try:
         _rate_past_races(settings)
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         say("\nStopped. Your settings are saved; `racebot setup` or `racebot backfill` resumes.")
-        raise KeyboardInterrupt from None
+        raise
     if running(settings.database):
         say("\nThe bot is running. Restart it to use the new settings.", style="bold")
         return
@@ -125,7 +124,7 @@ def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
     say("Set up racebot", style="bold")
     say(
         "This asks for your category and its bot, then rates the past races. It takes a few minutes. "
-        "Ctrl-C stops it; nothing is saved before step 4."
+        "Ctrl-C stops it; nothing is saved before step 3."
     )
     if before.category:
         say("Press Enter to keep an answer in brackets.")
@@ -136,14 +135,14 @@ def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
     if not stored:
         say(f"The category's short name is the end of its address: smr for {site}/smr.")
     category = ask("Category", lambda answer: find_category(site, answer), default=stored)
-    confirm(f"{category.name}, with {counted(len(category.goals), 'goal')}")
+    confirm(f"{category.name}, with {counted(len(category.goals), 'goal')}. RACEBOT_GOALS can limit them.")
     answers: dict[str, Any] = {"category": category.slug, "client_id": None, "client_secret": None}
     heading(2, "The bot's credentials")
     if read_only:
         say("None: racebot reads what is public, and says nothing in chat. An owner can add a bot later.")
     else:
         answers["client_id"], answers["client_secret"] = _ask_credentials(before, site, category.slug)
-    return answers | {"goals": _ask_goals(category, before.goals if category.slug == stored else [])}
+    return answers if category.slug == stored else answers | {"goals": None}
 
 
 def _ask_credentials(before: Settings, site: str, slug: str) -> tuple[str, str]:
@@ -165,20 +164,6 @@ def _ask_credentials(before: Settings, site: str, slug: str) -> tuple[str, str]:
         else:
             confirm(f"the site accepts them; the bot belongs to {slug}")
             return client_id, secret
-
-
-def _ask_goals(category: Category, stored: list[str]) -> list[str]:
-    """Ask which goals to rate; none means all of them, including those of later seasons."""
-    heading(3, "Goals")
-    names = [*category.goals, *(goal for goal in stored if goal not in category.goals)]
-    for number, name in enumerate(names, start=1):
-        say(f"{number:>4}  {name}")
-
-    def chosen(answer: str) -> list[str]:
-        return [names[number - 1] for number in numbers(answer, len(names))] if answer else stored
-
-    say("Each goal gets its own leaderboard. If you choose all, new goals are rated, too.")
-    return ask("Numbers of the goals to rate", chosen, shown=", ".join(stored) or "all")
 
 
 def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:
@@ -204,20 +189,16 @@ def _text(value: Any) -> str:
     """Return a setting's value as it is written in `.env`."""
     if isinstance(value, SecretStr):
         return value.get_secret_value()
-    if isinstance(value, list):
-        awkward = any(";" in each or each.strip() != each for each in value) or "".join(value).startswith("[")
-        return json.dumps(value, ensure_ascii=False) if awkward else "; ".join(value)
     return str(value or "")
 
 
 def _rate_past_races(settings: Settings) -> None:
-    from racebot.cli.past_races import offer_fits, rate_from_site
+    from racebot.cli.past_races import rate_from_site
 
     say("Fetching takes about a second for each hundred races. The bot stays silent.")
     create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, settings.slugs(), Selection())
-        offer_fits(settings, ledger, ledger.leaderboards.all())
         if not ledger.leaderboards.all():
             why = "`racebot rooms` says why" if settings.leaderboards else "Does nobody record your races?"
             say(f"No past race counts yet. {why}; docs/leagues.md says how to choose races.")
@@ -232,7 +213,7 @@ def say(text: str = "", *, style: str = "") -> None:
 
 def heading(number: int, title: str) -> None:
     """Print the heading of a step."""
-    say(f"\n{number} of 4  {title}", style="bold")
+    say(f"\n{number} of 3  {title}", style="bold")
 
 
 def confirm(text: str) -> None:
@@ -269,14 +250,6 @@ def not_empty(answer: str) -> str:
     if not answer:
         raise RacebotError("This cannot be empty.")
     return answer
-
-
-def numbers(answer: str, count: int) -> list[int]:
-    """Read numbers from 1 to `count`, such as `1, 3`. The list for `all` is empty."""
-    words = re.findall(r"[^\s,;]+", answer.replace("all", ""))
-    if not all(word.isdecimal() and 1 <= int(word) <= count for word in words):
-        raise RacebotError(f"Type numbers from 1 to {count}, such as 1 or 1, 2; or all.")
-    return list(dict.fromkeys(map(int, words)))
 
 
 def find_category(site_url: str, answer: str) -> Category:

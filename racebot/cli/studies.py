@@ -45,7 +45,7 @@ from racebot.standings.rater import current_states
 from racebot.study import iterated, predictions as forecasts
 from racebot.study.cores import cores
 from racebot.study.evaluate import PRESETS, Entry, Preset, evaluate as judge
-from racebot.study.history import Earlier, History, newcomers
+from racebot.study.history import History, newcomers
 from racebot.study.metrics import Objective
 from racebot.study.tuning import Effort, tune as search
 from racebot.text.format import counted
@@ -77,15 +77,6 @@ def evaluate(
         common.date_option("Judge races that ended that day (UTC) or later; earlier ones only train."),
     ] = None,
     until: common.Until = None,
-    earlier: Annotated[
-        Path | None, typer.Option(help="File of an earlier season. Its final ratings carry over.")
-    ] = None,
-    carry: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, help="Share of the lead over newcomers that --earlier keeps. Default: 0.9."
-        ),
-    ] = None,
     field: FieldSize = None,
     each: Annotated[bool, typer.Option("--each", help="Judge each file on its own, not all as one.")] = False,
     cluster: common.Cluster = None,
@@ -97,8 +88,6 @@ def evaluate(
 
     Example: racebot evaluate season-1.json --model plackett-luce --model trueskill
     """
-    if earlier is None and carry is not None:
-        raise SettingsError("--carry needs an earlier season: give it with --earlier")
     presets = _presets(preset or [])
     chosen = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
     usual = source.usual(files)
@@ -112,15 +101,6 @@ def evaluate(
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(histories)
     chosen += entries(usual, keys, param or [], taken=presets)
     season = None if files else source.carried()
-    if earlier is not None:
-        before = source.history([earlier], models)
-        last, begin = before.races[-1].ended_at, min(history.races[0].ended_at for history in histories)
-        if last >= begin:
-            raise PayloadError(
-                f"the earlier season still had a race on {last:%Y-%m-%d}, and the races to judge begin on "
-                f"{begin:%Y-%m-%d}: the ratings would be based on the future"
-            )
-        season = Earlier(before, 0.9 if carry is None else carry)
     if season is not None:
         chosen = _carrying(chosen)
     with common.progress_bars() as advance, cores(cluster or source.settings.cluster):
@@ -132,7 +112,7 @@ def evaluate(
     ]
     source.give(
         lambda: studies_tables.evaluation_json(named, presets),
-        lambda: studies_tables.evaluations(console, named, presets, full=full),
+        lambda: studies_tables.evaluations(console, named, full=full),
         lambda: plots.evaluation(*reports),
     )
 

@@ -31,7 +31,7 @@ BAR, WITH_BARS = 24, 100
 """Columns of the longest bar, and of the narrowest terminal with bars."""
 
 
-def evaluations(console: Console, reports: Reports, presets: Mapping[str, Preset], *, full: bool) -> None:
+def evaluations(console: Console, reports: Reports, *, full: bool) -> None:
     """Print the verdict of each evaluation and its main figures; if `full`, also all others."""
     for file, report in reports:
         console.print(f"{file}: {verdict(report)}" if file else verdict(report), markup=False)
@@ -41,8 +41,6 @@ def evaluations(console: Console, reports: Reports, presets: Mapping[str, Preset
             "Each race is predicted, then rated."
         )
         _standings(console, report)
-        if presets:
-            _published(console, report, presets)
         if full:
             _all_figures(console, report)
 
@@ -141,16 +139,9 @@ def tuned(console: Console, result: Tuned) -> None:
     if not result.found_better:
         console.print("The search found nothing better than the parameters it started from. Keep them.")
         return
-    unseen = "on races that the search did not see"
-    if math.isnan(result.later.standard_error):
-        verdict = "One race that the search did not see is too few to judge by: not recommended."
-    elif result.recommended:
-        verdict = f"Better by more than two standard errors {unseen}: recommended."
-    elif result.later.difference < 0:
-        verdict = f"Better by less than two standard errors {unseen}: not recommended."
-    else:
-        verdict = f"Not better {unseen}: not recommended."
-    console.print(verdict)
+    unseen = "by more than two standard errors on races that the search did not see"
+    recommended = f"Better {unseen}: recommended."
+    console.print(recommended if result.recommended else f"Not better {unseen}: not recommended.")
     usual = defaults(registry.MODELS[result.model])
     differing = {name: value for name, value in result.parameters.items() if value != usual.get(name)}
     inline = ", ".join(
@@ -176,18 +167,6 @@ def iterated(console: Console, found: Iterated, count: int = 30) -> None:
             f"{counted(found.judged, 'later race')}: {_number(found.misordered)} misordered, "
             f"log loss {_number(found.log_loss)}"
         )
-
-
-def _published(console: Console, report: Report, presets: Mapping[str, Preset]) -> None:
-    title = "Misordered pairs beside the published figures"
-    made = _table(title, "Preset", "Method", ">Here", ">Published", ">Rerun", ">Here − rerun")
-    for each in report.evaluations:
-        if preset := presets.get(each.label):
-            here = each.figures.misordered
-            figures = (f"{figure:.4f}" for figure in (here, preset.published, preset.rerun))
-            made.add_row(each.label, preset.title, *figures, f"{round(here - preset.rerun, 4) + 0.0:+.4f}")
-    console.print(made, end="\n\n")
-    console.print("The published figures are for Super Metroid Map Rando, season 1.")
 
 
 def _number(value: float | None) -> str:

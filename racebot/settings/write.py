@@ -6,7 +6,6 @@ A file is replaced in one step, so that an interruption leaves either the old or
 from __future__ import annotations
 
 import os
-import re
 import stat
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +26,6 @@ ENV_HEADING = """\
 # It may hold secrets: keep it private.
 """
 """The first lines of a new `.env`."""
-_UNQUOTED = re.compile(r"[A-Za-z0-9._:/@%+,-]*")
 
 
 def write_env(env: Path, values: Mapping[str, str | None]) -> None:
@@ -46,8 +44,7 @@ def write_env(env: Path, values: Mapping[str, str | None]) -> None:
             draft.write_text(text, encoding="utf-8")
             for name, value in values.items():
                 if value is not None:
-                    mode = "never" if _UNQUOTED.fullmatch(value) else "always"
-                    set_key(draft, name, value, quote_mode=mode, encoding="utf-8")
+                    set_key(draft, name, value, quote_mode="auto", encoding="utf-8")
                 elif name in dotenv_values(draft, encoding="utf-8"):
                     unset_key(draft, name, encoding="utf-8")
             read_back = dotenv_values(draft, encoding="utf-8")

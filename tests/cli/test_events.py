@@ -147,18 +147,6 @@ def test_an_event_of_two_rooms_and_a_sheet_from_start_to_end(racebot: Racebot, t
     assert [each for each in orders if each.startswith("event")] == [f"event {step}" for step in steps]
 
 
-def test_a_room_of_an_event_is_not_rated_when_it_is_recorded(racebot: Racebot, tmp_path: Path) -> None:
-    create(racebot)
-    done(racebot, "event", "add", "Qualifier 1", "orb/one")
-    with Ledger.open(tmp_path / "ledger.db") as ledger:
-        settler = settler_of(ledger, "elo-ffa")
-        race = result("one", "bo ann")
-        assert settler.preview(race) == []
-        assert not settler.settle(race, race.ended_at)
-        assert settler.add_past_races([race], "backfill").skipped == 1
-        assert not ledger.races.has("orb/one")
-
-
 def test_an_open_room_keeps_an_event_open_and_is_read_again(racebot: Racebot, site: Rooms) -> None:
     create(racebot, "--open")
     site["orb/three"] = None

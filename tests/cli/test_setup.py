@@ -41,7 +41,6 @@ QUESTIONS = (
     ("Category", "smr"),
     ("Client id", CLIENT_ID),
     ("Client secret", CLIENT_SECRET),
-    ("Numbers", ""),
 )
 """The questions before anything is saved, each with an answer that is accepted."""
 
@@ -168,11 +167,10 @@ async def talk(sandbox: SetupRun, *exchanges: tuple[str, str], until: str = "", 
 
 async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Path) -> None:
     async with setup_sandbox(tmp_path, 120) as sandbox:
-        fit = r"\[y/N\]", "n"
-        shown = await talk(sandbox, *QUESTIONS, fit)
+        shown = await talk(sandbox, *QUESTIONS)
         assert CLIENT_SECRET not in shown
         assert "racebot run" in shown
-        assert all(len(line.partition("[y/N]")[0]) <= 80 for line in shown.splitlines() if "━" not in line)
+        assert all(len(line) <= 80 for line in shown.splitlines() if "━" not in line)
         settings = load(sandbox.folder)
         assert settings.category == "smr"
         assert stat.S_IMODE((sandbox.folder / ".env").stat().st_mode) == 0o600
@@ -194,7 +192,7 @@ async def test_owner_gets_from_an_empty_folder_to_a_rating_message(tmp_path: Pat
             await worker.kill()
 
 
-@pytest.mark.parametrize("question", [0, 1, 3, len(QUESTIONS) - 1])
+@pytest.mark.parametrize("question", range(len(QUESTIONS)))
 async def test_ctrl_c_and_ctrl_d_at_a_question_leave_nothing(sandbox: SetupRun, question: int) -> None:
     def end() -> str:
         terminal = sandbox.start()
@@ -211,18 +209,6 @@ async def test_ctrl_c_and_ctrl_d_at_a_question_leave_nothing(sandbox: SetupRun, 
     assert not list(sandbox.folder.iterdir())
 
 
-async def test_ctrl_c_at_a_later_question_keeps_settings_and_ratings(tmp_path: Path) -> None:
-    async with setup_sandbox(tmp_path, 110) as sandbox:
-        shown = await talk(sandbox, *QUESTIONS, until=r"\[y/N\]:\s$")
-        assert "Your settings are saved" in shown
-        assert load(sandbox.folder).category == "smr"
-        assert not (sandbox.folder / "racebot.toml").exists()
-        with Ledger.open_to_read(sandbox.folder / "state" / "racebot.db") as ledger:
-            (board,) = ledger.leaderboards.all()
-            assert ledger.ratings.count(board) == 110
-            assert ledger.check() == []
-
-
 async def test_ctrl_c_while_fetching_keeps_the_settings(sandbox: SetupRun) -> None:
     sandbox.misbehaviour.fail_http(50, 503, retry_after="3600", path="/races/data")
     assert "saved" in await talk(sandbox, *QUESTIONS, until="Fetching")
@@ -233,15 +219,14 @@ async def test_questions_are_repeated_after_wrong_answers(sandbox: SetupRun) -> 
     categories = [("Category", text) for text in ("S M R", "smrr", f"{sandbox.address}/smr")]
     refused = ("Client id", ""), ("Client id", CLIENT_ID), ("Client secret", "wrong")
     accepted = (r"Client id(?! \[)", CLIENT_ID), ("Client secret", CLIENT_SECRET)
-    choices = ("Numbers", "3"), ("Numbers", "2")
-    shown = await talk(sandbox, QUESTIONS[0], *categories, *refused, *accepted, *choices)
+    shown = await talk(sandbox, QUESTIONS[0], *categories, *refused, *accepted)
     assert "no category 'smrr'" in shown
     assert CLIENT_SECRET not in shown
-    assert load(sandbox.folder).goals == ["Any%"]
+    assert load(sandbox.folder).category == "smr"
 
 
 async def test_a_category_of_others_needs_no_secret(sandbox: SetupRun) -> None:
-    answers = ("own the category", "n"), ("Category", "smr"), ("Numbers", "")
+    answers = ("own the category", "n"), ("Category", "smr")
     assert "Client id" not in await talk(sandbox, *answers)
     (category,) = load(sandbox.folder).required_categories()
     assert (category.slug, category.client_id, category.client_secret) == ("smr", None, None)
@@ -273,7 +258,7 @@ async def test_setup_offers_the_saved_answers(sandbox: SetupRun) -> None:
         "RACEBOT_GOALS=Any%\nRACEBOT_MINIMUM_FINISHES=3 # lower\n"
     )
 
-    kept = [(question, "") for question in ("Category", "Client id", "Client secret", "Numbers")]
+    kept = [(question, "") for question in ("Category", "Client id", "Client secret")]
     assert CLIENT_SECRET not in await talk(sandbox, *kept)
     text = (sandbox.folder / ".env").read_text()
     assert text.startswith("# ours\nRACEBOT_CATEGORY=smr\n")
