@@ -34,8 +34,15 @@ LOCK = f"{MANIFEST}.lock"  # empty file that an export locks while it writes
 PROGRAM = Path(racebot.__file__).parent
 """The installed program. Any of its modules may shape a page, so a change of one renders all pages again."""
 SHAPING = {".py", ".html", ".xml", ".css", ".js", ".svg"}
-_FRONT = {addresses.FRONT, addresses.ALL_DATA, addresses.FRONT_CARD, addresses.SEARCH_INDEX}
-"""Files that depend on all leaderboards."""
+_FRONT = {
+    addresses.FRONT,
+    addresses.ALL_DATA,
+    addresses.FRONT_CARD,
+    addresses.SEARCH_INDEX,
+    addresses.COMPARE,
+}
+_FRONT |= {addresses.EVENTS, addresses.EVENTS_DATA}
+"""Files that depend on all leaderboards or events."""
 
 
 class Exported(NamedTuple):
@@ -192,7 +199,10 @@ def export_tokens(view: LedgerView, failed: list[str]) -> dict[str, str]:
     races: dict[str, int] = defaultdict(int)
     players: dict[str, list[str]] = defaultdict(list)
     planned = view.planned()
-    front = [program, names, bool(view.ledger.events.all()), [each.stored for each in planned]]
+    events: Sequence[EventReport] = ()
+    with _noted(failed, "events"):
+        events = event_reports(view.ledger)
+    front = [program, names, events, [each.stored for each in planned]]
     tokens |= {each.address.page(): _token(program, each.stored, each.listing) for each in planned}
     for board in view.boards:
         with _noted(failed, f"the leaderboard {board.name}"):
@@ -242,14 +252,8 @@ def export_tokens(view: LedgerView, failed: list[str]) -> dict[str, str]:
         put(program, picture=name)
     for route in routes[()]:
         tokens[route.path()] = _token(*front) if route in _FRONT else program
-    tokens[addresses.COMPARE.path()] = _token(program, [(each.name, each.address) for each in view.boards])
     for board in view.boards:
         put(_token(*front), category=board.category)
-    events: Sequence[EventReport] = ()
-    with _noted(failed, "events"):
-        events = event_reports(view.ledger)
-    for route in (addresses.EVENTS, addresses.EVENTS_DATA):
-        tokens[route.path()] = _token(program, events)
     for report in events:
         put(_token(program, report, report.event.name in races), event=report.event.name)
     for player, each in players.items():

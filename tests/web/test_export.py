@@ -151,6 +151,7 @@ def test_after_a_race_only_files_that_depend_on_it_are_rendered(
     export(filled, publication, folder)
     assert set(rendered) == {
         *("activity/orb.html", "api/activity/orb.json"),
+        *("compare.html", "events.html", "api/events.json"),
         *("index.html", "api/leaderboards.json", "assets/players.js", "cards/index.png"),
         *(
             f"{path}"

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from racebot.addresses import RACE, link
 from racebot.queries.history import WEEKS_OF_YEAR, PlayedRace, last_year
 from racebot.queries.race import RatedEntrant
+from racebot.queries.records import UPSET
 from racebot.text.format import counted, integer, signed, timer
 from racebot.web.site.formats import day, plain_name, shown_name, sign
 
@@ -92,14 +93,9 @@ class Story(Places):
     """Most finishes at which lines may bend."""
 
     def __init__(
-        self,
-        label: str,
-        entrants: Sequence[RatedEntrant],
-        course: Sequence[tuple[float, Sequence[float]]],
-        *,
-        upset: bool,
+        self, entrants: Sequence[RatedEntrant], course: Sequence[tuple[float, Sequence[float]]]
     ) -> None:
-        self.label, self.end = label, self.WIDTH - self.RIGHT
+        self.end = self.WIDTH - self.RIGHT
         self.height = self.TOP + self.ROW * len(entrants) + 6
         self.rows = [(self.y(row), str(row)) for row in range(1, len(entrants) + 1)]
         self.ticks = [(float(self.LEFT), "start")]
@@ -122,7 +118,7 @@ class Story(Places):
                 if done:
                     break
             corners.append((float(self.end), self.y(row)))
-            surprise = upset and row == 1
+            surprise = row == 1 and entrant.place == 1 and entrant.win_chance < UPSET
             name, kind = plain_name(entrant.name, 12), sign(entrant.change)
             path = "L".join(f"{x} {y}" for x, y in dict.fromkeys(corners))
             title = f"{name}: expected {start:.1f}, {entrant.standing}, {signed(entrant.change)}"
@@ -169,10 +165,9 @@ class Bump(Places):
     KINDS = ("first", "second", "gain", "loss", "same")
 
     def __init__(
-        self, label: str, moments: Sequence[datetime], places: Sequence[tuple[str, Sequence[int | None]]]
+        self, moments: Sequence[datetime], places: Sequence[tuple[str, Sequence[int | None]]]
     ) -> None:
-        self.label, self.places, self.end = label, places, self.WIDTH - self.RIGHT
-        self.moments = moments
+        self.moments, self.places, self.end = moments, places, self.WIDTH - self.RIGHT
         deepest = min(self.DEEPEST, max((place or 1 for _, each in places for place in each), default=1))
         every = 1 if deepest <= 12 else 4
         self.rows = [(self.y(row), str(row)) for row in range(1, deepest + 1) if row % every == 1 % every]

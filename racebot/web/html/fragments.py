@@ -238,12 +238,7 @@ def drawn_story(view: LedgerView, board: Board, part: RaceOnBoard, report: RaceR
     by_team = board.stored.teams != TeamPolicy.INDIVIDUAL and any(each.team for each in report.result)
     drawn = not by_team and 2 <= len(part.entrants) <= MOST_LINES
     course = course_of(view.ledger, board.stored, report.race) if drawn else None
-    if course is None:
-        return None
-    winner = part.entrants[0]
-    upset = winner.place == 1 and winner.win_chance < UPSET
-    label = "Lines from each racer's expected place to the place taken. The table above has all numbers."
-    return charts.Story(label, part.entrants, course, upset=upset)
+    return None if course is None else charts.Story(part.entrants, course)
 
 
 def sum_of(entrant: RatedEntrant) -> list[tuple[str, int, float, float, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 
 from racebot.addresses import BadQueryError, day_in
+from racebot.ledger.rows import Standing
 from racebot.queries.leaderboard import LeaderboardReport, ListedPlayer
 from racebot.queries.recap import places_over_time
 from racebot.text.parse import fold_name
@@ -20,13 +21,13 @@ WEEKS = timedelta(weeks=12)  # the time that the chart shows unless its address 
 
 def climber(report: LeaderboardReport) -> ListedPlayer | None:
     """Return the listed player who climbed most places in the last week; None if nobody climbed."""
-    players, best = report.players, None
-    most = (0, 0)
-    for row in players.rows:
-        gained = (players.places_won(row) or 0, players.points_won(row))
-        if gained > most:
-            best, most = row, gained
-    return None if best is None or most[0] < 1 else players.chosen([best])[0]
+    players = report.players
+
+    def gained(row: Standing) -> tuple[int, int]:
+        return players.places_won(row) or 0, players.points_won(row)
+
+    best = max(players.rows, key=gained, default=None)
+    return players.chosen([best])[0] if best is not None and gained(best)[0] > 0 else None
 
 
 def places_chart(
@@ -37,7 +38,7 @@ def places_chart(
     moments = [start + (end - start) * number / (MOMENTS - 1) for number in range(MOMENTS)]
     places = places_over_time(view.ledger, board.stored, listed, [each.id for each in players], moments)
     lines = [(plain_name(each.name, 14), places[each.id]) for each in players if any(places[each.id])]
-    return charts.Bump(f"Places of {len(lines)} players over time, as in the table below.", moments, lines)
+    return charts.Bump(moments, lines)
 
 
 def movement(request: PageRequest, board: Board) -> Content:
