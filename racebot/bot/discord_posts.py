@@ -181,19 +181,19 @@ def queue_digests(ledger: Ledger, settings: Settings, now: datetime) -> None:
 
 def digest_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
     """Return what a summary shows, as the ledger has it now: a part for each leaderboard of the channel."""
-    texts, settled, embeds = settings.texts, settings.provisional_races, []
+    texts, embeds = settings.texts, list[Embed]()
     for board in ledger.leaderboards.all():
         name, listing, lines = plain(board.name), listing_of(settings, board), list[str]()
         if settings.webhook_of(board) != post.webhook:
             continue
         if post.race == _season_key(board):
             title = texts.discord_title.format(leaderboard=name, season=Count(True), date="")
-            lines, players = _season(recap(ledger, board, listing, settled=settled), texts)
+            lines, players = _season(recap(ledger, board, listing), texts)
         elif post.race.startswith("week "):
             end = datetime.fromisoformat(post.race.removeprefix("week ")).replace(tzinfo=UTC)
             date = (end - WEEK / 7).date()
             title = texts.discord_title.format(leaderboard=name, season=Count(False), date=date)
-            found = week(ledger, board, listing, end, settled=settled)
+            found = week(ledger, board, listing, end)
             lines, players = _week(ledger, found, texts) if found else ([], frozenset())
         if lines:
             url = board_page(settings, ledger, board)

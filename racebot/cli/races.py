@@ -286,12 +286,7 @@ def show_leaderboards(
     with open_ledger(database, only_reads=True) as (settings, ledger):
         chosen = common.chosen_boards(ledger.leaderboards.all(), name)
         boards = [(board, listing_of(settings, board)) for board in chosen]
-        reports = [
-            leaderboard_report(
-                ledger, board, listing, provisional_races=settings.provisional_races, limit=limit
-            )
-            for board, listing in boards
-        ]
+        reports = [leaderboard_report(ledger, board, listing, limit=limit) for board, listing in boards]
         if as_json:
             print_json(reports)
             return
@@ -396,13 +391,7 @@ def show_player(
     Example: racebot player Alice
     """
     with open_ledger(database, only_reads=True) as (settings, ledger):
-        report = player_report(
-            ledger,
-            name,
-            partial(listing_of, settings),
-            provisional_races=settings.provisional_races,
-            limit=limit,
-        )
+        report = player_report(ledger, name, partial(listing_of, settings), limit)
     if as_json:
         print_json(report)
     else:

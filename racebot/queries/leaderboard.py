@@ -59,10 +59,10 @@ class PlacedPlayer:
     provisional: bool
 
     @classmethod
-    def of(cls, row: Standing, name: str, place: int | None, provisional_races: int, **more: Any) -> Self:
+    def of(cls, row: Standing, name: str, place: int | None, listing: Listing, **more: Any) -> Self:
         """Return a record of a standing with the fields that a subclass adds."""
         own = {field: getattr(row, field) for field in _SHARED}
-        provisional = row.races < provisional_races
+        provisional = row.races < listing.provisional_races
         return cls(id=row.player, name=name, place=place, provisional=provisional, **own, **more)
 
 
@@ -84,12 +84,12 @@ class ListedPlayers(Sequence[ListedPlayer]):
     """
 
     ledger: Ledger
+    listing: Listing
     rows: Sequence[Standing]
     places: Mapping[float, int]
     before: Mapping[str, Standing]
     places_before: Mapping[str, int]
     unranked_rows: Sequence[Standing]
-    provisional_races: int
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -125,13 +125,13 @@ class ListedPlayers(Sequence[ListedPlayer]):
         """Return the players with too few finishes for a place, those with most first."""
         rows = self.unranked_rows[:limit]
         names = self.ledger.people.names([row.player for row in rows])
-        return [PlacedPlayer.of(row, names[row.player], None, self.provisional_races) for row in rows]
+        return [PlacedPlayer.of(row, names[row.player], None, self.listing) for row in rows]
 
     def _read(self, rows: Sequence[Standing]) -> list[ListedPlayer]:
         names, found = self.ledger.people.names([row.player for row in rows]), []
         for row in rows:
             moved = Movement(self.points_won(row), self.places_won(row))
-            facts = names[row.player], self.places[row.rating], self.provisional_races
+            facts = names[row.player], self.places[row.rating], self.listing
             found.append(ListedPlayer.of(row, *facts, moved=moved if row.player in self.before else None))
         return found
 
@@ -170,14 +170,10 @@ def leaderboard_report(
     board: Leaderboard,
     listing: Listing,
     *,
-    provisional_races: int = 0,
     at: datetime | None = None,
     limit: int | None = None,
 ) -> LeaderboardReport:
-    """Return a leaderboard as it is now, or as it was at a time, with at most `limit` players, best first.
-
-    Ratings after fewer than `provisional_races` races are provisional.
-    """
+    """Return a leaderboard as it is now, or as it was at a time, with at most `limit` players, best first."""
     everybody = now = ledger.standings.now(board)
     races = ledger.ratings.count(board) if at is None else ledger.ratings.sequence_until(board, at)
     if at is not None:
@@ -201,12 +197,12 @@ def leaderboard_report(
         races=races,
         minimum_finishes=listing.minimum_finishes,
         inactive_days=listing.inactive_days,
-        provisional_races=provisional_races,
+        provisional_races=listing.provisional_races,
         everybody=len(everybody),
         last_race_at=latest,
         since=since,
         players=ListedPlayers(
-            ledger, listed[:limit], places_of(listed), before, places_before, unranked, provisional_races
+            ledger, listing, listed[:limit], places_of(listed), before, places_before, unranked
         ),
     )
 

@@ -150,7 +150,7 @@ def rated_players(ledger: Ledger) -> list[NamedPlayer]:
 
 
 def player_standing(
-    ledger: Ledger, board: Leaderboard, listing: Listing, player: str, *, provisional_races: int = 0
+    ledger: Ledger, board: Leaderboard, listing: Listing, player: str
 ) -> PlayerStanding | None:
     """Return a player's standing on a leaderboard; None if they have not raced there."""
     standing = ledger.standings.get(board, player)
@@ -158,15 +158,13 @@ def player_standing(
         return None
     place, listed = place_among(ledger, board, standing, listing)
     more = {"category": board.category, "leaderboard": board.name, "listed": listed}
-    return PlayerStanding.of(standing, standing.name, place, provisional_races, **more)
+    return PlayerStanding.of(standing, standing.name, place, listing, **more)
 
 
 def player_report(
     ledger: Ledger,
     name: str,
     listing: Callable[[Leaderboard], Listing],
-    *,
-    provisional_races: int = 0,
     limit: int = 20,
 ) -> PlayerReport:
     """Read the standing and last `limit` races on every leaderboard of the player with a name or id.
@@ -177,9 +175,7 @@ def player_report(
     player = ledger.players.find(name)
     found = []
     for board in ledger.leaderboards.all():
-        standing = player_standing(
-            ledger, board, listing(board), player.id, provisional_races=provisional_races
-        )
+        standing = player_standing(ledger, board, listing(board), player.id)
         if standing is not None:
             history = played_races(ledger, board.key, player.id, limit)
             found.append(StandingWithHistory(standing, history))

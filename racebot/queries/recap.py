@@ -112,10 +112,10 @@ def corrections(ledger: Ledger, board: Leaderboard, final: datetime) -> list[Cor
     return [Correction(row["race"], moment_of(row["moment"])) for row in rows]
 
 
-def recap(ledger: Ledger, board: Leaderboard, listing: Listing, *, settled: int) -> Recap:
-    """Return the facts of a season. Upsets count after a player's first `settled` races."""
+def recap(ledger: Ledger, board: Leaderboard, listing: Listing) -> Recap:
+    """Return the facts of a season. Upsets count after a player's provisional races."""
     report = leaderboard_report(ledger, board, listing)
-    fame = hall_of_fame(ledger, board, settled=settled)
+    fame = hall_of_fame(ledger, board, settled=listing.provisional_races)
     sql = "SELECT min(sequence), max(sequence) FROM changes WHERE leaderboard = ?"
     ((first, last),) = ledger.connection.rows(sql, board.key)
     found = races_numbered(ledger, board.key, [first, last])
@@ -135,8 +135,8 @@ def _first(records: Sequence[Record]) -> list[Record]:
     return [each for each in records if each.rank == 1]
 
 
-def week(ledger: Ledger, board: Leaderboard, listing: Listing, end: datetime, *, settled: int) -> Week | None:
-    """Return what the week before a time changed, None if it had no race. `settled` is as for upsets."""
+def week(ledger: Ledger, board: Leaderboard, listing: Listing, end: datetime) -> Week | None:
+    """Return what the week before a time changed, None if it had no race."""
     first, last = (ledger.ratings.sequence_until(board, moment) for moment in (end - WEEK, end))
     if first == last:
         return None
@@ -153,7 +153,7 @@ def week(ledger: Ledger, board: Leaderboard, listing: Listing, end: datetime, *,
     most = max(races.values(), default=0)
     return Week(
         {player: places[player] for player in best},
-        upsets(ledger, board, settled=settled, limit=1, after=first, until=last),
+        upsets(ledger, board, settled=listing.provisional_races, limit=1, after=first, until=last),
         {player: count for player, count in races.items() if count == most > 0},
     )
 

@@ -26,13 +26,15 @@ class Listing:
 
     A listed player has `minimum_finishes`, and at most `inactive_days` between their last race and the
     leaderboard's; 0 lists inactive players. Hidden players are never listed. With `scoring`, there is also a
-    table of scores, which orders the leaderboard unless `by_rating` is set.
+    table of scores, which orders the leaderboard unless `by_rating` is set. Ratings after fewer than
+    `provisional_races` races are provisional.
     """
 
     minimum_finishes: int = 0
     inactive_days: int = 0
     scoring: Rules | None = None
     by_rating: bool = False
+    provisional_races: int = 0
 
     @property
     def ordering(self) -> Rules | None:
@@ -65,7 +67,7 @@ def listing_of(settings: Settings, board: Leaderboard) -> Listing:
         days = days if own.inactive_days is None else own.inactive_days
         rules, order = own.scoring, own.order_by
         rules = replace(rules, cut=own.cut or rules.cut) if rules else None
-    return Listing(finishes, days, rules, by_rating=order == "rating")
+    return Listing(finishes, days, rules, order == "rating", settings.provisional_races)
 
 
 def standings_before(

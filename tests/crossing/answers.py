@@ -121,7 +121,7 @@ def answers(
         yield "scores", "", facts(document(league(ledger, board, listing.scoring)))
     yield "seeds", "", facts(seed_list(ledger, board, listing))
     yield "records", "", facts(hall_of_fame(ledger, board, settled=2))
-    yield "recap", "", facts(recap(ledger, board, listing, settled=2))
+    yield "recap", "", facts(recap(ledger, board, replace(listing, provisional_races=2)))
     # A leaderboard that lists rooms by name exports no info.
     yield "export", "", csv_text(replace(each, info=None) for each in counted_results(ledger, board))
     for race in races:

@@ -3,6 +3,7 @@
 By `SIMPLE`, the winner of a duel gains 200 times the loser's share of both ratings.
 """
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -19,7 +20,7 @@ from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
-EVERYBODY = Listing()
+EVERYBODY = Listing(provisional_races=1)
 SIMPLE = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 
 
@@ -43,10 +44,10 @@ def settler(ledger: Ledger) -> Settler:
     return Settler(ledger, RatingRules(SIMPLE))
 
 
-def season_of(settler: Settler, *races: RaceResult, listing: Listing = EVERYBODY, settled: int = 1) -> Recap:
+def season_of(settler: Settler, *races: RaceResult, listing: Listing = EVERYBODY) -> Recap:
     settler.add_past_races(races, "import")
     (board,) = settler.ledger.leaderboards.all()
-    return recap(settler.ledger, board, listing, settled=settled)
+    return recap(settler.ledger, board, listing)
 
 
 def podium(found: Recap) -> list[tuple[int, str]]:
@@ -94,12 +95,15 @@ def test_equal_players_share_the_podium(settler: Settler) -> None:
 
 def test_scores_make_the_podium_if_they_order_the_leaderboard(settler: Settler) -> None:
     rules = rules_of({"rules": "sgl-2025", "par": 1})
-    found = season_of(settler, *SEASON, listing=Listing(scoring=rules))
+    found = season_of(settler, *SEASON, listing=replace(EVERYBODY, scoring=rules))
     # The winner's time is the par: 3602 s score 100 · (2 − 3602/3600). The worst of four scores is dropped.
     champion = found.podium[0]
     assert (champion.place, champion.player.name, champion.races, champion.wins) == (1, "Ann", 4, None)
     assert champion.total == pytest.approx((100 + 99.944 + 100) / 3, abs=0.001)
-    assert podium(season_of(settler, listing=Listing(scoring=rules, by_rating=True)))[0] == (1, "Cy")
+    assert podium(season_of(settler, listing=replace(EVERYBODY, scoring=rules, by_rating=True)))[0] == (
+        1,
+        "Cy",
+    )
 
 
 @pytest.mark.parametrize(

@@ -237,13 +237,13 @@ class LedgerView:
 
     @cached_property
     def boards(self) -> list[Board]:
-        stored = self.ledger.leaderboards.all()
+        stored, provisional = self.ledger.leaderboards.all(), self.publication.provisional_races
         addresses = board_addresses(stored)
         return [
             Board(
                 board,
                 address,
-                self.publication.listing(board),
+                replace(self.publication.listing(board), provisional_races=provisional),
                 self.ledger.rebuilds.of(board) is not None,
                 final_since(board, self.now),
             )
@@ -292,10 +292,7 @@ class LedgerView:
 
     def report(self, board: Board, at: datetime | None = None) -> LeaderboardReport:
         """Return a leaderboard with its listed players, perhaps as it was at an earlier time."""
-        provisional = self.publication.provisional_races
-        return leaderboard_report(
-            self.ledger, board.stored, board.listing, provisional_races=provisional, at=at
-        )
+        return leaderboard_report(self.ledger, board.stored, board.listing, at=at)
 
     def league(self, board: Board) -> ScoreTable | None:
         rules = board.listing.scoring
@@ -317,8 +314,7 @@ class LedgerView:
     def recap(self, board: Board) -> Recap | None:
         if board.final_since is None:
             return None
-        settled = self.publication.provisional_races
-        return recap(self.ledger, board.stored, board.listing, settled=settled)
+        return recap(self.ledger, board.stored, board.listing)
 
     def totals(self, board: Board) -> BoardTotals:
         """Return the size of a leaderboard. If scores order it, everybody with a score is listed."""
@@ -340,8 +336,7 @@ class LedgerView:
         """Return a player's standing on a leaderboard. None if they have not raced there or are hidden."""
         if player in self.hidden:
             return None
-        races = self.publication.provisional_races
-        return player_standing(self.ledger, board.stored, board.listing, player, provisional_races=races)
+        return player_standing(self.ledger, board.stored, board.listing, player)
 
     def standings(self, player: str) -> list[tuple[Board, PlayerStanding]]:
         """Return a player's standing on each of their leaderboards, the most recently raced first."""
