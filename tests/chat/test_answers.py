@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from builders import CATEGORY, GOAL, entrant, existing, result, seen
-from hypothesis import assume, given, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from worker_support import spaced
 
 from racebot import __version__
@@ -113,6 +113,7 @@ def test_an_unknown_name_is_answered_with_similar_stored_names(ledger: Ledger) -
     assert ask(Command.WHY, "x@everyone") == "No player has that name."
 
 
+@settings(max_examples=40)
 @given(
     command=st.sampled_from([Command.RATING, Command.WHY, Command.VERSUS, Command.ODDS, Command.HELP]),
     argument=st.text(min_size=1, max_size=LONGEST_ARGUMENT)

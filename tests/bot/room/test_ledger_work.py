@@ -14,14 +14,12 @@ from builders import (
     chat_body,
     dump,
     entrant,
-    entrant_document,
     existing,
     info_blocks,
-    race_document,
     result,
     seen,
 )
-from room_support import NAME, QUIET, Follower
+from room_support import NAME, Follower
 from worker_support import spaced
 
 from racebot.bot.room import events as cases
@@ -31,7 +29,7 @@ from racebot.ledger.outbox import CaseRow, Delivery, Edit, MetaBody, MetaEntry
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
-from racebot.racetime.payload import Race, parse_race
+from racebot.racetime.payload import Race
 from racebot.settings.texts import DEFAULT_TEXTS
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
@@ -287,30 +285,6 @@ def test_a_deleted_account_is_an_edit_that_names_nobody(follower: Follower) -> N
     (text,) = follower.deliver()
     assert text.startswith(f"Correction ({DEFAULT_TEXTS.edit_other}): ")
     assert "Ann" not in text
-
-
-def test_frames_around_an_edit_as_recorded_lead_to_one_correction(follower: Follower) -> None:
-    """The site announces the edit, shows the old data once more, and saves; only HTTP shows the new data."""
-    times = {"ann": "P0DT01H00M01.527896S", "bo": "P0DT01H00M01.882611S"}
-    old, edited = (
-        parse_race(race_document("r", [entrant_document(*each) for each in entrants], version=version))
-        for version, entrants in (
-            (19, [("ann", "done", times["ann"]), ("bo", "done", times["bo"])]),
-            (21, [("bo", "done", "P0DT00H50M00S"), ("ann", "done", times["ann"])]),
-        )
-    )
-    follower.on(NAME, cases.Frame(old))
-    follower.now += QUIET
-    follower.on(NAME, Signal.TICK)
-    assert [opening(text) for text in follower.deliver()] == ["announced: Ann"]
-    assert follower.reads == [], "an ordinary finish needs no request"
-    follower.on(NAME, Signal.SYSTEM_LINE, cases.Frame(old))
-    for _ in range(20):
-        follower.now += 1
-        follower.on(NAME, Signal.TICK)
-        if follower.now in follower.reads:
-            follower.on(NAME, cases.Read(edited, follower.now))
-    assert [opening(text) for text in follower.waiting()] == ["corrected: Bo"]
 
 
 def test_nothing_is_left_to_change_after_a_correction(follower: Follower) -> None:
