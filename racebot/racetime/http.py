@@ -10,6 +10,7 @@ import ssl
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 
 import httpx
@@ -142,8 +143,9 @@ async def _body(response: httpx.Response, where: str, most: int) -> bytes:
     return bytes(body)
 
 
+@cache
 def tls_context() -> ssl.SSLContext:
-    """Load the CA store, which takes 20 to 65 ms and 1 MiB."""
+    """Load the CA store once, which takes 20 to 65 ms and 1 MiB."""
     return httpx.create_ssl_context()
 
 

@@ -29,6 +29,7 @@ from racebot.ledger.outbox import Post
 from racebot.ledger.rows import RATED_LATER
 from racebot.ledger.store import Ledger
 from racebot.races.result import Profile, RaceResult
+from racebot.racetime.http import tls_context
 from racebot.settings.model import Settings
 from racebot.settings.sources import load
 from racebot.standings import orders
@@ -53,7 +54,7 @@ class Channel:
         self.settler = Settler(ledger, rating_rules(Settings(**given)))
         self.follower = Follower(self.settler, clock, **given)
         self.settings = self.follower.settings
-        self.tls = httpx.create_ssl_context()
+        self.tls = tls_context()
         self.start()
 
     def start(self) -> None:

@@ -1,6 +1,6 @@
 """Turn bytes into nearly valid documents; the same bytes always give the same document.
 
-Hypothesis or a coverage-guided fuzzer supplies the bytes, and so steers the mutations.
+Hypothesis supplies the bytes, and so steers the mutations.
 """
 
 import copy

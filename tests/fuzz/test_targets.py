@@ -1,4 +1,7 @@
-"""Run each fuzz target briefly; `run.py` runs them for as long as you like."""
+"""Try every parser with nearly valid input: briefly, or with -m long for some minutes.
+
+`--hypothesis-profile=other-examples` tries new inputs. A failure shows the input that breaks the rule.
+"""
 
 from collections.abc import Iterator
 
@@ -14,14 +17,15 @@ def folder() -> Iterator[None]:
     targets.close()
 
 
+@pytest.mark.parametrize("times", [1, pytest.param(50, marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", TARGETS)
-def test_arbitrary_input_is_accepted_or_refused_in_one_line(name: str) -> None:
+def test_arbitrary_input_is_accepted_or_refused_in_one_line(name: str, times: int) -> None:
     target = TARGETS[name]
     for seed in target.seeds:
         target.check(seed)
 
     @given(st.binary(min_size=30, max_size=150))
-    @settings(max_examples=target.examples, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=times * target.examples, suppress_health_check=list(HealthCheck))
     def check(data: bytes) -> None:
         target.check(data)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from pydantic import SecretStr
 
 from racebot.errors import ConnectionLost, SiteError
 from racebot.racetime.client import Site
+from racebot.racetime.http import tls_context
 from racebot.racetime.socket import join
 
 CREDENTIALS = "orb-bot", SecretStr("hush-hush-1234")
@@ -88,11 +89,13 @@ def authority() -> trustme.CA:
 
 
 @pytest.fixture
-def trusted(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> trustme.CA:
+def trusted(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[trustme.CA]:
     """An authority that this machine trusts."""
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    return authority
+    tls_context.cache_clear()
+    yield authority
+    tls_context.cache_clear()
 
 
 def context(authority: trustme.CA, *names: str) -> ssl.SSLContext:
