@@ -230,24 +230,17 @@ def _named(terms: FloatArray, place_points: IntArray) -> tuple[list[list[int]], 
 
     `terms` are the places that each row's player gained or lost against each opponent.
     """
-    sign = np.sign(place_points)
-    signed = sign[:, np.newaxis] * terms
+    signed = np.sign(place_points)[:, np.newaxis] * terms
     order = np.argsort(-signed, axis=1, kind="stable")
-    first, last = order[:, :NAMED], order[:, -1:]
-    agrees = signed.sum(1) > 0
-    pushed: list[list[int]] = []
-    opposed: list[list[int]] = []
-    # Single values are read much faster from lists than from arrays.
-    largest, smallest = (np.take_along_axis(signed, each, 1).tolist() for each in (first, last))
-    for agreed, sizes, (against,), names, other in zip(
-        agrees.tolist(), largest, smallest, first.tolist(), last.tolist(), strict=True
-    ):
-        # A third name is worth its space only if it weighs at least half as much as the first.
-        least = [LEAST, LEAST, max(LEAST, sizes[0] / 2)]
-        count = sum(size >= enough for size, enough in zip(sizes, least, strict=False)) if agreed else 0
-        pushed.append(names[:count])
-        opposed.append(other if count and against <= -LEAST else [])
-    return pushed, opposed
+    size = np.take_along_axis(signed, order, 1)
+    # A third name is worth its space only if it weighs at least half as much as the first.
+    least = np.full((len(size), NAMED), LEAST)
+    least[:, 2] = np.maximum(LEAST, size[:, 0] / 2)
+    largest = size[:, :NAMED]
+    count = np.sum(largest >= least[:, : largest.shape[1]], axis=1) * (signed.sum(1) > 0)
+    opposes = (count > 0) & (size[:, -1] <= -LEAST)
+    pushed = [row[:number] for row, number in zip(order[:, :NAMED].tolist(), count.tolist(), strict=True)]
+    return pushed, [row if each else [] for row, each in zip(order[:, -1:].tolist(), opposes, strict=True)]
 
 
 def _rules(

@@ -226,8 +226,7 @@ def new_places(
 ) -> dict[str, tuple[int | None, int]]:
     """Return the place before and after a race of each of its players whom the leaderboard then lists.
 
-    The place before is None for players whom the race brings onto the leaderboard.
-    `sequence` is the race's number on the leaderboard, None if it is not settled yet.
+    The place before may be None. `sequence` is the race's number, None if it is not settled yet.
     """
     if not changes:
         return {}

@@ -80,10 +80,7 @@ class Comparison:
 
 
 class OpponentRecord(NamedTuple):
-    """A player's record against another. Races that ranked neither above the other only count as met.
-
-    `unfinished` are those that neither finished.
-    """
+    """A player's record against another: races met, placed ahead, placed behind, and finished by neither."""
 
     id: str
     met: int

@@ -181,10 +181,7 @@ def race_report(ledger: Ledger, name: str) -> RaceReport:
 
 
 def course_of(ledger: Ledger, board: Leaderboard, race: str) -> list[tuple[float, list[float]]] | None:
-    """Return the expected places in a rated race, as `expected_course` does, in the order of its entrants.
-
-    None are known if a finisher has no time. Return None for a race that is not rated.
-    """
+    """Return the `expected_course` of a race, empty if a finisher has no time; None if it is not rated."""
     row = ledger.ratings.get(board, race)
     if row is None:
         return None

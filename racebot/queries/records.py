@@ -32,10 +32,8 @@ LIKELY_UPSETS = 12
 class Record:
     """A player's number of points, races, wins, wins in a row or seconds, or the chance to win an upset.
 
-    Equal numbers share a rank.
-
-    `race` is the one that led to the number, or the player's last one. `second` came in behind in a close
-    finish. A streak is `ongoing` if the player's last race is part of it.
+    Equal numbers share a rank. `race` is the one that led to the number, or the player's last one. In a close
+    finish, `second` came in behind. A streak is `ongoing` if the player's last race is part of it.
     """
 
     rank: int

@@ -42,10 +42,7 @@ class Listing:
         return None if self.by_rating else self.scoring
 
     def earliest(self, latest: datetime | None) -> datetime:
-        """Return the earliest allowed last race of a listed player; long ago without a limit.
-
-        `latest` is the end of the leaderboard's last race.
-        """
+        """Return the earliest last race of a listed player, given the leaderboard's last; or long ago."""
         if latest is None or not self.inactive_days:
             return START.counted_at
         return latest - timedelta(days=self.inactive_days)
