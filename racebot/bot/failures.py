@@ -156,20 +156,15 @@ class Health:
     def is_fatal(self, source: str, error: Exception) -> bool:
         """Log a failure of `source`, such as a job, and return whether only the operator can fix it."""
         metrics.ERRORS.labels(type(error).__name__).inc()
-        failed, level = self.failures.failed, logging.ERROR
-        match error:
-            case LedgerUnavailable():
-                failed(source, str(error), level=level)
-            case DamagedRaceError():
-                failed(source, str(error), "other races are still settled", level=level)
-            case CredentialsError():
-                self.suspend(source.split(maxsplit=1)[0].partition("/")[0], error)
-                failed(source, str(error), "the category is suspended; trying again", level=level)
-                since = [refusal.since for refusal in self._refused.values()]
-                are_all = len(since) == len(self.categories)
-                return are_all and time.monotonic() - max(since) > REFUSED_FOR_LONG
-            case LedgerError():
-                return True
-            case _:
-                self.failures.raised(source, error)
-        return False
+        may_pass = isinstance(error, LedgerUnavailable | DamagedRaceError)
+        if isinstance(error, LedgerError) and not may_pass:
+            return True
+        is_refusal = isinstance(error, CredentialsError)
+        level = logging.ERROR if may_pass or is_refusal else logging.WARNING
+        self.failures.raised(source, error, level=level)
+        if not is_refusal:
+            return False
+        self.suspend(source.split(maxsplit=1)[0].partition("/")[0], error)
+        since = [refusal.since for refusal in self._refused.values()]
+        are_all = len(since) == len(self.categories)
+        return are_all and time.monotonic() - max(since) > REFUSED_FOR_LONG

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from racebot.ledger import lock
 from racebot.ledger.backup import backups, folder_of
 from racebot.ledger.lock import health_timeout, read_heartbeat
-from racebot.ledger.outbox import Delivery, chat_messages
 from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import board_totals
@@ -70,8 +69,6 @@ class WaitingRace:
     race: str
     ended_at: datetime
     counts_at: datetime | None
-    announced: bool
-    corrections: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,33 +155,23 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
         ],
         rooms=[row.race for slug in slugs for row in ledger.cases.unfinished(slug)],
         pending=[
-            WaitingRace(row.race, row.ended_at, counts_at.get(row.race), bool(told), max(told, default=0))
+            WaitingRace(row.race, row.ended_at, counts_at.get(row.race))
             for slug in slugs
             for counts_at in [standing_races(ledger, rules, slug)]
             for row in ledger.cases.polled(slug)
             if not row.over and row.ended_at is not None
             if row.standing is None or not ledger.races.has(row.race)  # a race that counts is followed, too
-            for told in [_corrections(ledger, row.race)]
         ],
         outbox=[
-            WaitingMessage(
-                row.message.race,
-                row.message.kind,
-                row.state.value,
-                round((now - row.created_at).total_seconds(), 1),
-            )
+            WaitingMessage(row.message.race, row.message.kind, row.state.value, seconds)
             for slug in slugs
             for row in ledger.messages.open_in(slug)
+            for seconds in [round((now - row.created_at).total_seconds(), 1)]
         ],
         rebuilds=[
-            WaitingRebuild(
-                leaderboard=rebuild.board.name,
-                category=rebuild.board.category,
-                races=ledger.races.count_between(rebuild.board, START),
-                reason=rebuild.reason,
-                error=rebuild.error,
-            )
-            for rebuild in ledger.rebuilds.all()
+            WaitingRebuild(each.board.name, each.board.category, races, each.reason, each.error)
+            for each in ledger.rebuilds.all()
+            for races in [ledger.races.count_between(each.board, START)]
         ],
         discord=[
             f"{number} for webhook {webhook}: {problem or 'waiting'}"
@@ -193,11 +180,3 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
         ],
         failures=beat.failures,
     )
-
-
-def _corrections(ledger: Ledger, race: str) -> list[int]:
-    return [
-        body.correction
-        for row, body in chat_messages(ledger.messages.of(race))
-        if row.state is not Delivery.DROPPED and body.result is not None
-    ]

@@ -221,8 +221,7 @@ class Site:
                 answer = await self._once(method, path, headers=headers, **kwargs)
             except Transient as error:
                 wait = error.retry_after
-                remedy = "trying again" if wait is None else f"trying again in {wait:.0f} s, as it asks"
-                self._failures.failed(path, str(error), remedy)
+                self._failures.failed(path, str(error))
                 if attempt == self._attempts:
                     raise
                 # A random part keeps several bots from asking again at the same time.

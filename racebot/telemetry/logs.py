@@ -111,7 +111,6 @@ class FailureLog:
         self,
         source: str,
         problem: str,
-        remedy: str = "trying again",
         *,
         level: int = logging.WARNING,
         error: BaseException | None = None,
@@ -120,7 +119,6 @@ class FailureLog:
 
         Args:
             source: what failed, such as a job or a room.
-            remedy: what the bot does about the problem.
             level: the level of the first line. A failure that lasts is at least a warning.
             error: an error whose traceback belongs into the first line.
         """
@@ -134,12 +132,11 @@ class FailureLog:
             failure = self._failures[problem] = _Failure(now, level, calm=calm)
         failure.sources[source] = failure.last = now
         if failure is not known:
-            log.log(level, "%s; %s", problem, remedy, exc_info=error)
+            log.log(level, "%s; trying again", problem, exc_info=error)
         elif now >= failure.log_at:
             failure.level = max(level, logging.WARNING)
-            log.log(
-                failure.level, "%s; %s (since %s UTC)", problem, remedy, f"{failure.since:%Y-%m-%d %H:%M}"
-            )
+            since = f"{failure.since:%Y-%m-%d %H:%M}"
+            log.log(failure.level, "%s; trying again (since %s UTC)", problem, since)
             failure.pause = min(failure.pause * GROWTH, LONGEST_PAUSE)
         else:
             return

@@ -16,7 +16,6 @@ from racebot.errors import (
     LedgerUnavailable,
     NotFoundError,
     PayloadError,
-    RacebotError,
     SiteError,
     TokenRefused,
 )
@@ -77,7 +76,7 @@ class RoomWatch:
                 await asyncio.gather(inbox, joining, return_exceptions=True)
 
     async def _join_until_done(self) -> None:
-        context, failed = self._context, self._context.failures.failed
+        context, log_failures = self._context, self._context.failures
         delays, failures = retry_pauses(), 0
         tokens = context.tokens
         token, joined_before, category = None, False, self.name.partition("/")[0]
@@ -90,29 +89,25 @@ class RoomWatch:
                     if not joined_before:
                         log.info("%s: joined the room", self.name)
                         joined_before = True
-                    context.failures.recovered(self.name)
+                    log_failures.recovered(self.name)
                     metrics.CONNECTIONS.labels(category).inc()
                     failures = 0
                     await self._stay(socket)
                     return
             except TokenRefused as error:
-                failed(self.name, str(error), "requesting a new one", level=logging.INFO)
+                log_failures.raised(self.name, error, level=logging.INFO)
                 if tokens and token:
                     tokens.refuse(token)
             except ConnectionLost as error:
-                failed(self.name, str(error), level=logging.INFO)
+                log_failures.raised(self.name, error, level=logging.INFO)
                 failures += 1
                 if failures >= FAILURES_UNTIL_ASKED and await self._is_gone():
                     self._inbox.put(Signal.MISSING)
                     await asyncio.Event().wait()  # until the inbox has handled it
-            except LedgerUnavailable as error:
-                failed(self.name, str(error), level=logging.ERROR)
-            except LedgerError:
-                raise
-            except RacebotError as error:
-                failed(self.name, str(error))
             except Exception as error:
-                failed(self.name, f"unexpected error: {error!r}", level=logging.ERROR, error=error)
+                if isinstance(error, LedgerError) and not isinstance(error, LedgerUnavailable):
+                    raise
+                log_failures.raised(self.name, error)
             metrics.RECONNECTS.labels(category).inc()
             if joined_at is not None and time.monotonic() - joined_at > STEADY_AFTER:
                 delays = retry_pauses()
@@ -152,7 +147,7 @@ class RoomWatch:
                 self._context.failures.recovered(f"{self.name} frames")
             elif isinstance(event, Unreadable):
                 problem = f"unreadable frame: {event.reason}"
-                self._context.failures.failed(f"{self.name} frames", problem, "asking for the race again")
+                self._context.failures.failed(f"{self.name} frames", problem)
                 refresh_at = min(refresh_at, now + after_unreadable)
                 after_unreadable = min(2 * after_unreadable, REFRESH_FINISHED)
             elif isinstance(event, ChatMessage) and event.is_system:
