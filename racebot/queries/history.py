@@ -55,21 +55,6 @@ class Streak(NamedTuple):
     longest: int
 
 
-@dataclass(frozen=True, slots=True)
-class PlayerFigures:
-    """A player's statistics from all of their races.
-
-    `peak` is the first race after which the points were highest. `months` has the races of each month,
-    newest first, and `fastest` one race a goal.
-    """
-
-    peak: PlayedRace
-    months: Sequence[tuple[date, list[PlayedRace]]]
-    wins: Streak
-    finishes: Streak
-    fastest: Sequence[PlayedRace]
-
-
 def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1) -> list[PlayedRace]:
     """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
     sql = (
@@ -133,18 +118,10 @@ def last_results(
     return {player: [ShortResult(*each) for each in reversed(json.loads(found))] for player, found in rows}
 
 
-def figures(races: Sequence[PlayedRace]) -> PlayerFigures:
-    """Compute a player's statistics from races, oldest first."""
+def months_of(races: Sequence[PlayedRace]) -> list[tuple[date, list[PlayedRace]]]:
+    """Return the first day of each month with its races, the newest month first."""
     by_month = groupby(races, key=lambda race: race.ended_at.astimezone(UTC).date().replace(day=1))
-    goals = sorted({race.goal for race in races})
-    by_goal = (fastest(race for race in races if race.goal == goal) for goal in goals)
-    return PlayerFigures(
-        peak=max(races, key=lambda race: race.after),
-        months=[(month, list(group)) for month, group in by_month][::-1],
-        wins=run(race.place == 1 for race in races),
-        finishes=run(race.place is not None for race in races),
-        fastest=[race for race in by_goal if race is not None],
-    )
+    return [(month, list(group)) for month, group in by_month][::-1]
 
 
 def milestones(races: Sequence[PlayedRace]) -> list[tuple[str, PlayedRace]]:
@@ -174,3 +151,9 @@ def fastest(races: Iterable[PlayedRace]) -> PlayedRace | None:
     """Return the race with the best finish time, the first of several; None without any time."""
     timed = (race for race in races if race.finish_time is not None)
     return min(timed, key=lambda race: race.finish_time or 0.0, default=None)
+
+
+def fastest_of_goals(races: Sequence[PlayedRace]) -> list[PlayedRace]:
+    """Return the race with the best finish time of each goal that has one, by goal."""
+    goals = sorted({race.goal for race in races})
+    return list(filter(None, (fastest(race for race in races if race.goal == goal) for goal in goals)))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from builders import NOON, existing, result
 
-from racebot.queries.history import PlayedRace, figures
+from racebot.queries.history import PlayedRace, fastest_of_goals, months_of, run
 from racebot.queries.leaderboard import LeaderboardReport, Movement
 from racebot.queries.player import OpponentRecord
 from racebot.queries.standings import Listing
@@ -97,17 +97,18 @@ def test_streaks_and_best_times_count_all_races(merge: Merge) -> None:
     fields = {"won": ("ann bo", ""), "lost": ("bo ann", ""), "dnf": ("bo", "ann")}
     view = merge(result(f"r{n}", fields[how][0], dnf=fields[how][1], after=n) for n, how in enumerate(season))
     races = history(view, "id-ann")
-    found = figures([replace(race, goal="Any" if race.sequence > 4 else "All") for race in races])
-    assert (found.wins, found.finishes) == ((0, 3), (8, 8))
-    assert [(best.goal, best.race, best.finish_time) for best in found.fastest] == [
-        ("All", "orb/r0", 3600),
-        ("Any", "orb/r5", 3600),
+    assert run(race.place == 1 for race in races) == (0, 3)
+    assert run(race.place is not None for race in races) == (8, 8)
+    of_goals = [replace(race, goal="Any" if race.sequence > 4 else "All") for race in races]
+    assert [(best.goal, best.race) for best in fastest_of_goals(of_goals)] == [
+        ("All", "orb/r0"),
+        ("Any", "orb/r5"),
     ]
 
 
 def test_months_have_their_races_newest_first(merge: Merge) -> None:
     races = [result("a", "ann bo"), result("b", "ann bo", after=24), result("c", "bo ann", after=24 * 40)]
-    months = figures(history(merge(races), "id-ann")).months
+    months = months_of(history(merge(races), "id-ann"))
     assert [(first_day, [race.race for race in raced]) for first_day, raced in months] == [
         (date(2026, 4, 1), ["orb/c"]),
         (date(2026, 3, 1), ["orb/a", "orb/b"]),

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from operator import attrgetter
 from statistics import median
 from typing import Any
 from urllib.parse import urlencode
 
 from racebot import addresses
 from racebot.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
-from racebot.queries.history import PlayedRace, fastest, figures, last_results, milestones
+from racebot.queries.history import (
+    PlayedRace,
+    fastest,
+    fastest_of_goals,
+    last_results,
+    milestones,
+    months_of,
+    run,
+)
 from racebot.queries.leaderboard import ListedPlayer
 from racebot.queries.odds import odds
 from racebot.queries.player import OpponentRecord, PlayerRecord, PlayerStanding, meetings
@@ -46,18 +55,22 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
     if record is None:
         return None
     settled = view.publication.provisional_races
-    history, standing, total = record.history, record.standing, figures(record.history)
+    history, standing, peak = record.history, record.standing, max(record.history, key=attrgetter("after"))
     before, numbers = min(settled, len(history) - 1), [race.sequence for race in history[-LAST_RACES:]]
     best_wins = upsets(view.ledger, board.stored, player=player, settled=before, limit=1)
     first, last = (day(history[i].ended_at) for i in (0, -1))
     label = f"Rating of {shown_name(standing.name)} from {first} to {last}"
-    now = f"now {integer(standing.points)} points, highest {integer(total.peak.after)}"
+    now = f"now {integer(standing.points)} points, highest {integer(peak.after)}"
     return templating.board_page(
         request,
         "player.html",
         board,
         **_person(request, board, record),
-        figures=total,
+        peak=peak,
+        months=months_of(history),
+        wins=run(race.place == 1 for race in history),
+        finishes=run(race.place is not None for race in history),
+        fastest=fastest_of_goals(history),
         year=charts.Year(history),
         milestones=milestones(history),
         best_win=best_wins[0] if best_wins else None,
