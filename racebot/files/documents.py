@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import Any
 
 from racebot.errors import PayloadError
@@ -107,18 +108,24 @@ def _exported(line: Mapping[str, str]) -> Record:
     return row | typed | {"place": row["place"] and int(row["place"])}
 
 
-def documents_of(rows: Iterable[Record]) -> list[dict[str, Any]]:
-    """Return races as the site writes them, given rows of `EXPORTED`. A fact that is unknown is left out."""
-    races: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        entrant: dict[str, Any] = {"race": {"status": {"value": "finished"}, "entrants": []}}
-        for column, path in EXPORTED.items():
-            if row[column] not in {None, ""}:
-                *above, key = path.split(".")
-                reduce(lambda found, name: found.setdefault(name, {}), above, entrant)[key] = row[column]
-        race = entrant.pop("race")
-        races.setdefault(race.get("name"), race)["entrants"].append(entrant)
-    return list(races.values())
+def documents_of(rows: Iterable[Record]) -> Iterator[dict[str, Any]]:
+    """Yield races as the site writes them, given rows of `EXPORTED`. A fact that is unknown is left out."""
+    names = set()
+    for name, rows_of_race in groupby(rows, itemgetter("race")):
+        if name in names:
+            raise ValueError(f"the lines of {name} are not together: sort them by the column race")
+        names.add(name)
+        race: dict[str, Any] = {}
+        for row in rows_of_race:
+            entrant: dict[str, Any] = {"race": {"status": {"value": "finished"}, "entrants": []}}
+            for column, path in EXPORTED.items():
+                if row[column] not in {None, ""}:
+                    *above, key = path.split(".")
+                    reduce(lambda found, name: found.setdefault(name, {}), above, entrant)[key] = row[column]
+            own = entrant.pop("race")
+            race = race or own
+            race["entrants"].append(entrant)
+        yield race
 
 
 def _document(text: str) -> Any:
@@ -143,14 +150,12 @@ def _site_races(document: Any) -> Iterator[Any]:
         raise PayloadError("neither an archive nor races saved from the site")
 
 
-def _results(races: list[Any], left_out: Counter[str]) -> Iterator[RaceResult]:
-    lacking = sum("entrants" not in race for race in races)
-    if lacking:
-        raise PayloadError(
-            f"{counted(lacking, 'race')} of this page without entrants: save it with ?show_entrants=true"
-        )
-    for given, race in zip(races, map(parse_race, races), strict=True):
-        if race.result is not None:
+def _results(races: Iterable[Any], left_out: Counter[str]) -> Iterator[RaceResult]:
+    lacking = 0
+    for given in races:
+        if "entrants" not in given:
+            lacking += 1
+        elif (race := parse_race(given)).result is not None:
             counts_on = given.get("leaderboard")  # of a file that racebot exported, as are penalties
             for each, own in zip(given["entrants"], race.result.entrants, strict=False):
                 if penalty := each.get("penalty"):
@@ -158,6 +163,10 @@ def _results(races: list[Any], left_out: Counter[str]) -> Iterator[RaceResult]:
             yield replace(race.result, leaderboard=counts_on if isinstance(counts_on, str) else None)
         else:
             left_out["cancelled" if race.status == "cancelled" else "not finished yet"] += 1
+    if lacking:
+        raise PayloadError(
+            f"{counted(lacking, 'race')} of this page without entrants: save it with ?show_entrants=true"
+        )
 
 
 def _records(document: Any) -> tuple[str, list[Record]]:

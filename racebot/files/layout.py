@@ -20,7 +20,7 @@ from racebot.files import cells
 from racebot.files.cells import ABSENT, DRAWN, TRUE, UNPLAYED, BadCellError
 from racebot.files.columns import COLUMNS, FLAGS, RESULTS, TOTAL, Header, few, plain
 from racebot.files.options import Layout, ReadOptions
-from racebot.files.rows import MOST_CELLS, MOST_COLUMNS, MOST_LINES, Row, Rows
+from racebot.files.rows import MOST_CELLS, MOST_COLUMNS, MOST_LINES, MOST_RESULTS, Row, Rows
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 
@@ -96,7 +96,7 @@ class Grid:
             if (at := self.header.find(name)) is None:
                 raise PayloadError(f"{self.path}: --where: no column {name!r}: there are {few(names, 20)}")
             where[at] = frozenset(texts)
-        count = 0
+        count = results = 0
         for number, texts_of_row in self.rows:
             if not any(texts_of_row):
                 continue
@@ -113,6 +113,9 @@ class Grid:
                     problem = f"more cells than the {len(names)} columns: put quotes around separators"
                     raise BadCellError(str(len(names) + 1), problem)
                 found = list(self.lines_of(number, row))
+                if (results := results + len(found)) > MOST_RESULTS:
+                    problem = f"more than {MOST_RESULTS:,} results: split it into several files"
+                    raise PayloadError(f"{self.path}: {problem}")
                 self.unused["without a result"] += not found
                 yield number, found
             except BadCellError as error:

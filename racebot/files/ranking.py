@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -88,9 +89,9 @@ class Ranking:
         if timed:
             self._look_for_signs([each.time or 0 for each in finishers])
         keys = [()] * len(finishers) if timed else self._keys(finishers)
-        order = {key: 1 + sum(other < key for other in keys) for key in set(keys)}
+        order = sorted(keys)
         for each, key in zip(finishers, keys, strict=True):
-            each.place = None if timed else order[key]
+            each.place = None if timed else 1 + bisect_left(order, key)
         return timed
 
     def _keys(self, finishers: Sequence[Result]) -> list[tuple[float, ...]]:

@@ -110,6 +110,11 @@ def test_small_files_cannot_take_much_memory_or_time(tmp_path: Path, monkeypatch
     (tmp_path / "long.csv").write_text('"' * 2**20)
     (tmp_path / "lines.csv").write_text("\n" * 250_001)
     (tmp_path / "large.json").write_bytes(b"[" * (24 * 2**20 + 1))
+    (tmp_path / "results.csv").write_text("player,r1,r2\nAnn,1,2\nBo,2,1\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("racebot.files.layout.MOST_RESULTS", 3)
+        with pytest.raises(PayloadError, match="more than 3 results"):
+            read_races(tmp_path / "results.csv")
     for name, bound in (
         ("corner.xlsx", "more than 1 seconds or 250 MiB"),
         ("many.parquet", "more than 1 seconds or"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from builders import NOON, entrant, result, settler_of
 
+from racebot.errors import PayloadError
 from racebot.files.read import read_races
 from racebot.ledger.rows import Leaderboard, State
 from racebot.ledger.store import Ledger
@@ -94,6 +95,11 @@ def test_a_league_of_custom_goals_is_imported_with_the_same_ratings_and_without_
     file = tmp_path / f"races.{ending}"
     file.write_text(text_of(counted_results(ledger, board, with_hidden=True)), newline="")
     assert "Zed" not in file.read_text()
+    if ending == "csv":
+        header, first, *rest = file.read_text().splitlines()
+        (tmp_path / "sorted.csv").write_text("\n".join([header, *rest, first]))
+        with pytest.raises(PayloadError, match="are not together: sort them by the column race"):
+            read_races(tmp_path / "sorted.csv")
     copy, states = imported(file, settler, "SGL 1")
     assert copy.name == "League"
     assert states == states_of(ledger, board)
