@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from racebot.cli import tables
 from racebot.cli.common import (
+    ask_site,
     carry_out_rebuilds,
     confirmed,
     console,
@@ -21,10 +21,9 @@ from racebot.errors import ModelError, RacebotError, SettingsError, SiteError
 from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.leaderboard import board_totals, leaderboard_report, races_without_changes
+from racebot.queries.leaderboard import leaderboard_report, races_without_changes
 from racebot.queries.standings import listing_of
 from racebot.races.result import RaceResult
-from racebot.racetime.client import Site
 from racebot.ratings import registry
 from racebot.ratings.parameters import defaults
 from racebot.settings.model import Settings
@@ -50,30 +49,31 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
     if not unknown_sources(settler.rules, ledger.leaderboards.all()):
         apply_settings(settler)
 
-    async def fetched(slug: str, note: Callable[[str], object]) -> PastRacesReport:
-        site = Site(settings.site, interval=settings.request_interval, attempts=8)
+    def fetched(slug: str, note: Callable[[str], object]) -> PastRacesReport:
         with progress_bars() as advance:
             advance(slug, 0, None)
-            async with site:
-                return await backfill.backfill(
+            return ask_site(
+                settings.site,
+                lambda site: backfill.backfill(
                     site,
                     slug,
                     settler,
                     selection,
-                    clock=utc_now,
-                    progress=lambda page, pages, races: advance(
-                        slug, page, max(pages, page), f"pages, {races} races"
-                    ),
-                    note=note,
+                    utc_now,
+                    lambda page, pages, races: advance(slug, page, max(pages, page), f"pages, {races} races"),
+                    note,
                     # A later category may bring the leaderboard that another one carries over from.
-                    before_commit=partial(apply_settings, goals=()) if slug == slugs[-1] else None,
-                )
+                    partial(apply_settings, goals=()) if slug == slugs[-1] else None,
+                ),
+                interval=settings.request_interval,
+                attempts=8,
+            )
 
     failed: list[SiteError] = []
     for slug in slugs:
         problems: list[str] = []
         try:
-            _show_merge(asyncio.run(fetched(slug, problems.append)))
+            _show_merge(fetched(slug, problems.append))
             ledger.belong_to(settings.site)
         except SiteError as error:
             failed.append(error)
@@ -137,13 +137,10 @@ def _show_rated(settings: Settings, settler: Settler, boards: Iterable[Leaderboa
     """Fit the odds of leaderboards, and print their first places."""
     ledger, fitted = settler.ledger, [tell_fitted_odds(settler, board) for board in boards]
     for board in fitted:
-        listing = listing_of(settings, board)
-        best = leaderboard_report(ledger, board, listing, limit=10)
+        report = leaderboard_report(ledger, board, listing_of(settings, board))
         unrated = races_without_changes(ledger, board)
-        tables.print_leaderboard(
-            console, best, board_totals(ledger, board, listing).listed, sum(unrated.values())
-        )
-        if best.races >= RATINGS_FROM:
+        tables.print_leaderboard(console, report, 10, sum(unrated.values()))
+        if report.races >= RATINGS_FROM:
             tell(f'{board.name}: fit the ratings, too: run racebot improve "{board.name}"')
         for reason, races in unrated.items():
             hint = ", left out unless RACEBOT_TEAM_RACES says how to rate it" if reason == TEAM_RACE else ""

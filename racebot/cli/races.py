@@ -30,7 +30,7 @@ from racebot.files.options import DEFAULT, ReadOptions
 from racebot.ledger.lock import utc_now
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text, left_out
-from racebot.queries.leaderboard import board_totals, leaderboard_report, races_without_changes
+from racebot.queries.leaderboard import leaderboard_report, races_without_changes
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
 from racebot.queries.scores import document, league
@@ -38,7 +38,7 @@ from racebot.queries.standings import listing_of
 from racebot.races.events import is_event
 from racebot.races.rooms import Room, RoomReason, Verdict
 from racebot.settings.sources import small_text
-from racebot.standings.counting import LeaderboardConfig, RatingRules, rating_rules
+from racebot.standings.counting import RatingRules, rating_rules
 from racebot.text.csv_rows import csv_chunks
 from racebot.text.format import counted, field_names, integer
 from racebot.text.safe import printable
@@ -192,25 +192,20 @@ def show_rooms(
     Example: racebot rooms "SGL 2026" --since 2026-09-01
     """
     settings = load_settings(database=database)
-    rules = rating_rules(settings)
-    slugs = [slug for slug in settings.slugs() if slug == name]
-    chosen = [config for config in rules.named if slugs or config.name.casefold() == name.casefold()]
-    if not (slugs or chosen):
-        known = [*settings.slugs(), *(config.name for config in rules.named)]
+    rules, slugs = rating_rules(settings), settings.slugs()
+    whole = name in slugs
+    boards = {config.name for config in rules.named if whole or config.name.casefold() == name.casefold()}
+    if not (whole or boards):
+        known = [*slugs, *(config.name for config in rules.named)]
         raise common.no_leaderboard(name, known, "category or leaderboard of the settings")
-    if not slugs:
-        slugs = [s for s in settings.slugs() if any(config.category in {"", s} for config in chosen)]
+    slugs = [name] if whole else [s for s in slugs if any(c.name in boards for c in rules.named_in(s))]
     if not slugs:
         raise SettingsError(f"no category is set up: add category = ... to the table of {name!r}")
     oldest = since or utc_now() - timedelta(days=USUAL_DAYS)
 
     async def rows(site: Site) -> list[dict[str, Any]]:
-        return [
-            row
-            for slug in slugs
-            async for room in rooms_of(site, slug, rules, oldest)
-            for row in _rows(room, rules, chosen, everything=name in settings.slugs())
-        ]
+        rooms = [room for slug in slugs async for room in rooms_of(site, slug, rules, oldest)]
+        return [row for room in rooms for row in _rows(room, rules, boards, whole=whole)]
 
     found = common.ask_own_site(settings, rows)
     if as_json:
@@ -228,9 +223,7 @@ async def rooms_of(site: Site, slug: str, rules: RatingRules, oldest: datetime) 
     shown: dict[str, Room] = dict((await site.category(slug)).rooms)
     async for _, page in site.past_race_pages(slug, since=oldest):
         shown.update({race.name: race for race in page.races})
-    current = (
-        n for n, room in shown.items() if room.ended_at is None or room.ended_at >= oldest or n in listed
-    )
+    current = [n for n, room in shown.items() if not room.ended_at or room.ended_at >= oldest or n in listed]
     for name in (*sorted(listed - shown.keys()), *current):
         room = shown.get(name)
         try:
@@ -248,13 +241,11 @@ def in_words(verdict: Verdict) -> str:
     return f"{text}; nearest: {verdict.nearest!r}" if verdict.nearest else text
 
 
-def _rows(
-    room: Room, rules: RatingRules, chosen: list[LeaderboardConfig], *, everything: bool
-) -> list[dict[str, Any]]:
-    own = [c for c in rules.configs_for(room) if everything and c.name not in {x.name for x in rules.named}]
-    current = [c for c in rules.named_in(room.category) if c.name in {each.name for each in chosen}]
-    verdicts = [(c, c.rule.judge(room, c.goals)) for c in current]
-    verdicts += [(config, Verdict(RoomReason.MATCHES)) for config in own]
+def _rows(room: Room, rules: RatingRules, boards: set[str], *, whole: bool) -> list[dict[str, Any]]:
+    """Return a row for each of these leaderboards; for a `whole` category, also for a goal's own."""
+    verdicts = [(c, c.rule.judge(room, c.goals)) for c in rules.named_in(room.category) if c.name in boards]
+    own = rules.configs_for(room) if whole else ()
+    verdicts += [(config, Verdict(RoomReason.MATCHES)) for config in own if config.name not in boards]
     return [
         {
             "room": room.name,
@@ -284,19 +275,18 @@ def show_leaderboards(
     Example: racebot leaderboard "Map Rando S4" --limit 20
     """
     with open_ledger(database, only_reads=True) as (settings, ledger):
-        chosen = common.chosen_boards(ledger.leaderboards.all(), name)
-        boards = [(board, listing_of(settings, board)) for board in chosen]
-        reports = [leaderboard_report(ledger, board, listing, limit=limit) for board, listing in boards]
+        boards = common.chosen_boards(ledger.leaderboards.all(), name)
         if as_json:
-            print_json(reports)
+            report = partial(leaderboard_report, limit=limit)
+            print_json([report(ledger, board, listing_of(settings, board)) for board in boards])
             return
-        if not reports:
+        if not boards:
             console.print(tables.NO_BOARDS)
-        for (board, listing), report in zip(boards, reports, strict=True):
+        for board in boards:
+            listing, unrated = listing_of(settings, board), sum(races_without_changes(ledger, board).values())
             if (rules := listing.ordering) and (scores := document(league(ledger, board, rules))).racers:
                 tables.print_scores(console, f"{board.name}, scores", rules, scores, limit)
-            unrated = sum(races_without_changes(ledger, board).values())
-            tables.print_leaderboard(console, report, board_totals(ledger, board, listing).listed, unrated)
+            tables.print_leaderboard(console, leaderboard_report(ledger, board, listing), limit, unrated)
         common.tell_waiting(settings, ledger)
 
 

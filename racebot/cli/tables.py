@@ -36,9 +36,9 @@ STATUS_LINES = 20
 
 
 def print_leaderboard(
-    console: Console, report: LeaderboardReport, listed: int | None = None, unrated: int = 0
+    console: Console, report: LeaderboardReport, limit: int | None = None, unrated: int = 0
 ) -> None:
-    """Print a leaderboard, or its first players if more are listed; `unrated` races changed no rating."""
+    """Print the first `limit` players of a leaderboard, of whose races `unrated` changed no rating."""
     title = f"{safe(report.leaderboard)} ({report.model})"
     races = counted(report.races - unrated, "race")
     if not report.players:
@@ -50,13 +50,12 @@ def print_leaderboard(
         console.print(f"{title}: {races} rated, no player listed{reason}")
         return
     made = table(title, ">", ">Points", ">Races", ">Finished", ">Won", "Player")
-    for player in report.players:
+    for player in report.players[:limit]:
         figures = (player.place, player.points, player.races, player.finishes, player.wins)
         made.add_row(*map(str, figures), safe(player.name))
     console.print(made)
-    shown = len(report.players)
-    rest = f"; the first {shown} shown" if listed is not None and listed > shown else ""
-    console.print(f"{races} rated, {counted(listed or shown, 'player')}{rest}")
+    rest = f"; the first {limit} shown" if limit is not None and limit < len(report.players) else ""
+    console.print(f"{races} rated, {counted(len(report.players), 'player')}{rest}")
 
 
 def print_scores(

@@ -99,8 +99,7 @@ def demo(
     console.print()
     with Ledger.open_to_read(database) as ledger:
         for board in ledger.leaderboards.all():
-            report = leaderboard_report(ledger, board, Listing(), limit=SHOWN_PLAYERS)
-            tables.print_leaderboard(console, report, report.everybody)
+            tables.print_leaderboard(console, leaderboard_report(ledger, board, Listing()), SHOWN_PLAYERS)
     console.print()
     tell(f"All players and races as pages: {Path(sys.argv[0])} web --database {database}")
     if open_pages:
