@@ -79,7 +79,7 @@ def setup(
         raise KeyboardInterrupt from None
     settings = _save(before, answers)
     confirm(f"saved in {Path('.env').absolute()}, which only you can read")
-    heading(3, "Past races")
+    say("\n3 of 3  Past races", style="bold")
     try:
         _rate_past_races(settings)
     except KeyboardInterrupt:
@@ -130,14 +130,14 @@ def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
         say("Press Enter to keep an answer in brackets.")
     if not (read_only or before.client_id):
         read_only = not typer.confirm("Do you own the category?", default=before.category is None)
-    heading(1, "Category")
+    say("\n1 of 3  Category", style="bold")
     stored = before.category or ""
     if not stored:
         say(f"The category's short name is the end of its address: smr for {site}/smr.")
     category = ask("Category", lambda answer: find_category(site, answer), default=stored)
     confirm(f"{category.name}, with {counted(len(category.goals), 'goal')}. RACEBOT_GOALS can limit them.")
     answers: dict[str, Any] = {"category": category.slug, "client_id": None, "client_secret": None}
-    heading(2, "The bot's credentials")
+    say("\n2 of 3  The bot's credentials", style="bold")
     if read_only:
         say("None: racebot reads what is public, and says nothing in chat. An owner can add a bot later.")
     else:
@@ -153,10 +153,9 @@ def _ask_credentials(before: Settings, site: str, slug: str) -> tuple[str, str]:
             "client secret from there. The secret stays hidden while you type or paste it."
         )
     while True:
-        client_id = ask("Client id", not_empty, default=stored_id)
+        client_id = ask("Client id", str, default=stored_id)
         keep = stored_secret if client_id == stored_id else ""
-        shown = "the stored one" if keep else None
-        secret = ask("Client secret", not_empty, default=keep, shown=shown, hidden=True)
+        secret = ask("Client secret", str, default=keep, shown="the stored one", hidden=True)
         try:
             check_bot(site, slug, client_id, secret)
         except RacebotError as error:
@@ -211,23 +210,13 @@ def say(text: str = "", *, style: str = "") -> None:
     console.print(Text("\n".join(map(printable, text.split("\n"))), style))
 
 
-def heading(number: int, title: str) -> None:
-    """Print the heading of a step."""
-    say(f"\n{number} of 3  {title}", style="bold")
-
-
 def confirm(text: str) -> None:
     """Say that an answer is right."""
     console.print(Text.assemble(("ok  ", "green"), printable(text)))
 
 
 def ask(
-    question: str,
-    check: Callable[[str], T],
-    *,
-    default: str = "",
-    shown: str | None = None,
-    hidden: bool = False,
+    question: str, check: Callable[[str], T], *, default: str = "", shown: str = "", hidden: bool = False
 ) -> T:
     """Ask until `check` accepts the answer, and return the value that it makes of the answer.
 
@@ -236,20 +225,12 @@ def ask(
         default: the answer of a user who just presses Enter, shown as it is or as `shown`.
         hidden: whether to hide what the user types.
     """
-    note = default if shown is None else shown
-    prompt = f"{question} [{note}]" if note else question
+    prompt = f"{question} [{shown or default}]" if default else question
     while True:
         try:
-            return check(typer.prompt(prompt, default, hidden, show_default=False).strip() or default)
+            return check(typer.prompt(prompt, default or None, hidden, show_default=False).strip())
         except RacebotError as error:
             say(f"    {error}", style="red")
-
-
-def not_empty(answer: str) -> str:
-    """Refuse an empty answer."""
-    if not answer:
-        raise RacebotError("This cannot be empty.")
-    return answer
 
 
 def find_category(site_url: str, answer: str) -> Category:
