@@ -447,17 +447,6 @@ def test_comparison_shows_record_points_and_chance(ledger: Ledger) -> None:
     assert ask(Command.VERSUS, "bo").endswith("% to beat Bo next time")
 
 
-@pytest.mark.parametrize("text", ["Bo, Cy", "Bo and Cy", "Bo vs Cy", "bo & @cy?", "Bo, vs. Cy!"])
-def test_comparison_accepts_words_between_two_names(ledger: Ledger, text: str) -> None:
-    assert asking(ledger)(Command.VERSUS, text).startswith("Bo vs Cy: 3–0 in 3 races")
-
-
-def test_words_between_names_can_be_part_of_a_name(ledger: Ledger) -> None:
-    salt = entrant("Salt and Pepper", time=1, user_id="id-salt")
-    add(ledger, result("x", after=7, entrants=(salt, entrant("bo", time=2))))
-    assert asking(ledger)(Command.VERSUS, "Salt and Pepper, bo").startswith("Salt And Pepper vs Bo: ")
-
-
 def test_answers_link_the_page_of_the_leaderboard_and_of_both_players(ledger: Ledger) -> None:
     ask = asking(ledger, pages_url="https://example.org")
     assert ask(Command.LEADERBOARD, "1").endswith(" · https://example.org/leaderboards/orb/any-orb.html")

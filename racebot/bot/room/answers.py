@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -27,23 +27,14 @@ ORDERS_PER_PERSON = 10
 
 
 class Limiter:
-    """Limits answers and orders in any `WINDOW` seconds of a monotonic clock, in each room on its own."""
+    """Counts answers and orders in any `WINDOW` seconds of a monotonic clock."""
 
-    def __init__(self, per_person: int, per_room: int) -> None:
-        self._per_person = per_person
-        self._per_room = per_room
+    def __init__(self) -> None:
         self.recent: deque[tuple[float, tuple[str, ...]]] = deque()
         """What was allowed within the window: when, and to whom in which room."""
 
-    def allows(self, room: str, person: str, now: float) -> bool:
-        """Return whether one more answer is allowed, and count it if so."""
-        return self._allows({(room, person): self._per_person, (room,): self._per_room}, now)
-
-    def allows_order(self, room: str, person: str, now: float) -> bool:
-        """Return whether one more order is allowed, and count it if so."""
-        return self._allows({(room, person, "orders"): ORDERS_PER_PERSON}, now)
-
-    def _allows(self, most: dict[tuple[str, ...], int], now: float) -> bool:
+    def allows(self, most: Mapping[tuple[str, ...], int], now: float) -> bool:
+        """Return whether one more is within the limit of each of these keys, and count it if so."""
         while self.recent and now - self.recent[0][0] >= WINDOW:
             self.recent.popleft()
         counted = Counter(key for _, key in self.recent if key in most)
@@ -100,7 +91,7 @@ class CommandHandler:
     def __post_init__(self) -> None:
         self.texts, self.names = self.settings.texts, self.settings.named_commands()
         self._orders = RoomOrders(self.work, self.texts, self.names)
-        self._limiter = Limiter(self.settings.answers_per_person, self.settings.answers_per_room)
+        self._limiter = Limiter()
         self._seen: deque[str] = deque(maxlen=MESSAGES_KEPT)
         self._given: dict[tuple[str, Reply], float] = {}
         self._noted: deque[str] = deque(maxlen=MESSAGES_KEPT)
@@ -120,9 +111,11 @@ class CommandHandler:
             return None
         self._seen.append(message.id)
         given, now = order if order and self._is_allowed(order) else None, self.clock()
-        allows = self._limiter.allows_order if given and not given.is_about_self else self._limiter.allows
-        is_allowed = allows(race.name, message.user_id, now)
-        return Question(parsed, message, given, now) if is_allowed else None
+        person, settings = (race.name, message.user_id), self.settings
+        most = {person: settings.answers_per_person, (race.name,): settings.answers_per_room}
+        if given and not given.is_about_self:
+            most = {(*person, "orders"): ORDERS_PER_PERSON}
+        return Question(parsed, message, given, now) if self._limiter.allows(most, now) else None
 
     def of_history(
         self, history: ChatHistory, ordered_at: datetime | None, *, is_first: bool

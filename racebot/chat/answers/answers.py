@@ -127,10 +127,8 @@ class Answers:
             return context.texts.player_hidden
         if command.command in {Command.SCORE, Command.NEED}:
             found = players.score(context, command.command, person, race)
-            rules, stored = self.settler.rules, self.settler.ledger.leaderboards.all()
-            named = (each.leaderboard(race.category, race.goal) for each in rules.named_in(race.category))
-            boards = (each for each in [*stored, *named] if each.category == race.category)
-            if not found and any(listing_of(self.settings, each).scoring for each in boards):
+            others = (own for own in self.settings.leaderboards if own.category in {"", race.category})
+            if not found and any(own.scoring for own in others):
                 return context.texts.scores_missing.format(leaderboard=context.name, cut=Count(False))
             return found
         answer = players.rating if command.command is Command.RATING else players.why

@@ -27,8 +27,6 @@ from racebot.text.safe import plain
 
 AROUND_NAMES = CLOSING + "\"'“”„«»()[]<>@"
 """What players type around a name, such as the brackets of `!rating [name]`."""
-JOINING = {"and", "vs", "vs.", "versus", "&"}
-"""Words that may stand between two names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +148,8 @@ def find_pair(
 ) -> tuple[NamedPlayer, NamedPlayer] | str:
     """Return the two players to compare: two named players, or the asker and one named player.
 
-    Names can contain spaces, so every space may separate them, with or without a word of `JOINING`. Return
-    the name that was not found, or the whole text if it is unclear which part is the name.
+    Names can contain spaces, so every space may separate them. Return the name that was not found, or the
+    whole text if it is unclear which part is the name.
     """
 
     def find(name: str) -> NamedPlayer | None:
@@ -161,14 +159,12 @@ def find_pair(
         return asker, named
     words, unknown = text.split(), text
     for cut in range(1, len(words)):
-        rests = [words[cut:], words[cut + 1 :]] if words[cut].casefold() in JOINING else [words[cut:]]
-        for rest in filter(None, rests):
-            names = " ".join(words[:cut]), " ".join(rest).lstrip("@")
-            one, other = map(find, names)
-            if one is not None and other is not None:
-                return one, other
-            if one is not None or other is not None:
-                unknown = names[one is not None]
+        names = " ".join(words[:cut]), " ".join(words[cut:]).lstrip("@")
+        one, other = map(find, names)
+        if one is not None and other is not None:
+            return one, other
+        if one is not None or other is not None:
+            unknown = names[one is not None]
     return unknown
 
 
