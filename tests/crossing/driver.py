@@ -6,13 +6,13 @@ number and the sequence's seed alone, so that a sequence can be shortened and st
 
 import tempfile
 import zlib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import pytest
 from builders import CATEGORY, HOUR, NOON, SECOND
@@ -98,12 +98,12 @@ def rated_at_once(races: int) -> Iterator[None]:
         yield
 
 
-class DifferenceError(AssertionError):
-    """An answer of the live ledger differs. `check` names the kind of answer."""
+class NoStepError(Exception):
+    """Nothing is there that the step could be about."""
 
-    def __init__(self, check: str, text: str) -> None:
-        super().__init__(f"{check}: {text}")
-        self.check = check
+
+class DifferenceError(AssertionError):
+    """An answer of the live ledger differs."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,11 @@ class Dice:
     def below(self, number: int, what: str) -> int:
         return self.roll(what) // 7 % number
 
-    def one(self, candidates: Iterable[T], what: str = "") -> T | None:
-        return min(candidates, key=lambda each: self.roll(f"{what} {each}"), default=None)
+    def one(self, candidates: Iterable[T], what: str = "") -> T:
+        """Choose a candidate. Without any, the step is not carried out."""
+        if chosen := self.some(candidates, 1, what):
+            return chosen[0]
+        raise NoStepError
 
     def some(self, candidates: Iterable[T], number: int, what: str = "") -> list[T]:
         return sorted(candidates, key=lambda each: self.roll(f"{what} {each}"))[:number]
@@ -151,8 +154,6 @@ class Driver:
     product: Product
     truth: Truth = field(default_factory=Truth)
     rooms: dict[str, tuple[RaceResult, int | None]] = field(default_factory=dict)
-    done: Counter[str] = field(default_factory=Counter)
-    """How often each kind of step was carried out, not refused."""
     fitted: dict[str, float] = field(default_factory=dict)
 
     def run(self, steps: Sequence[Step]) -> None:
@@ -175,16 +176,13 @@ class Driver:
                 except Exception as error:  # the code under test would take it for one of its own
                     problems.append(error)
 
-        with suppress(OrderError, NoSuchEntryError, PayloadError):
+        with suppress(NoStepError, OrderError, NoSuchEntryError, PayloadError):
             if step.kind == "rate again":
                 self.product.rate_again(meanwhile)
             elif step.kind == "fit odds":
                 self._fit_odds(dice, meanwhile)
             else:
-                work = getattr(self, "_" + step.kind.replace(" ", "_"))
-                if work(dice, step) is None:
-                    return
-            self.done[step.kind] += 1
+                getattr(self, "_" + step.kind.replace(" ", "_"))(dice, step)
         if problems:
             raise problems[0]
 
@@ -215,198 +213,173 @@ class Driver:
         self.rooms[name] = result, None if custom else goal
         return name
 
-    def _tell(self, name: str, now: datetime) -> bool:
+    def _tell(self, name: str, now: datetime) -> None:
         """Settle a room's result as it stands, or take it back if it counts nowhere any more."""
         result, goal = self._shown(name), self.rooms[name][1]
         boards, event = self.truth.boards_of(result, goal), self.truth.event_of(name)
         if event is None and not boards:
             if name not in self.truth.known:
-                return False
+                return
             self.product.settler.withdraw(name)
             del self.truth.known[name]
-            return True
+            return
         self.product.settler.settle(result, now)
         if event is not None:
             if event.counted_at is None:
                 event.sources[name].result = result
-            return True
+            return
         is_new = name not in self.truth.known
         self.truth.tell(result, goal, self.truth.next_moment(boards, min(result.ended_at, now)))
         if is_new:
             self._take_position(name, self.truth.known[name])
-        return True
 
     def _take_position(self, name: str, noted: Any) -> None:
         """Compare when a new race counts. While a new name of a goal is unnoticed, the ledger decides."""
         position = self.product.ledger.races.position(name)
         if position is None:
-            raise DifferenceError("position", f"{name} is not stored")
+            self._differs("position", f"{name} is not stored")
         if position.counted_at != noted.counted_at and not self._unnoticed():
             text = f"{name} counts at {position.counted_at}, not at {noted.counted_at}"
             self._differs("position", text)
         noted.counted_at = position.counted_at
 
-    def _race(self, dice: Dice, step: Step) -> bool:
+    def _race(self, dice: Dice, step: Step) -> None:
         delay = timedelta(minutes=dice.below(50, "delay") * (1 if dice.below(4, "late") else 6))
-        return self._tell(self._open(dice, step, step.now - delay), step.now)
+        self._tell(self._open(dice, step, step.now - delay), step.now)
 
-    def _late_race(self, dice: Dice, step: Step) -> bool:
+    def _late_race(self, dice: Dice, step: Step) -> None:
         """A room that the bot does not see until it reads the whole list."""
-        return bool(self._open(dice, step, step.now - timedelta(minutes=20)))
+        self._open(dice, step, step.now - timedelta(minutes=20))
 
-    def _edit(self, dice: Dice, step: Step) -> bool | None:
+    def _edit(self, dice: Dice, step: Step) -> None:
         name = dice.one(self.rooms, "room")
-        if name is None:
-            return None
         result, goal = self.rooms[name]
         edited = dice.one(result.entrants, "entrant")
         entrants = tuple(
             _entrant(dice, str(each.user_id)) if each is edited else each for each in result.entrants
         )
         self.rooms[name] = replace(result, entrants=entrants), goal
-        return self._tell(name, step.now)
+        self._tell(name, step.now)
 
-    def _record(self, dice: Dice, step: Step) -> bool | None:
+    def _record(self, dice: Dice, step: Step) -> None:
         """A moderator takes a record back, or records the race again."""
         name = dice.one((n for n, (result, _) in self.rooms.items() if not result.custom_goal), "room")
-        if name is None or self._unnoticed():
-            return None
+        if self._unnoticed():
+            return
         result, goal = self.rooms[name]
         self.rooms[name] = replace(result, recorded=not result.recorded), goal
-        return self._tell(name, step.now)
+        self._tell(name, step.now)
 
-    def _read_all(self, dice: Dice, step: Step) -> bool:
+    def _read_all(self, dice: Dice, step: Step) -> None:
         self._notice_rename(dice, step)  # as a backfill does
-        return self._add({name: self._shown(name) for name in self.rooms}, "backfill", step.now)
+        self._add({name: self._shown(name) for name in self.rooms}, "backfill", step.now)
 
-    def _import(self, dice: Dice, step: Step) -> bool:
+    def _import(self, dice: Dice, step: Step) -> None:
         """A file of old rooms, perhaps with a name that the goal had before."""
         days = timedelta(hours=dice.below(step.number + 1, "days"))
         name = self._open(dice, step, step.now - days - timedelta(minutes=dice.below(60, "minutes")))
         shown = self._shown(name)
-        old = dice.one(o for o, now in self.truth.earlier.items() if now == shown.goal)
-        shown = replace(shown, goal=old) if old and self._unnoticed() == [] else shown
-        return self._add({name: shown}, "import", step.now)
+        earlier = [old for old, now in self.truth.earlier.items() if now == shown.goal]
+        shown = replace(shown, goal=dice.one(earlier)) if earlier and not self._unnoticed() else shown
+        self._add({name: shown}, "import", step.now)
 
-    def _add(self, results: dict[str, RaceResult], source: str, now: datetime) -> bool:
+    def _add(self, results: dict[str, RaceResult], source: str, now: datetime) -> None:
         self.product.settler.add_past_races(results.values(), source, now)
         for name, result in results.items():
             goal = self.rooms[name][1]
             shown = self._shown(name)
             if self.truth.boards_of(shown, goal) and self.truth.event_of(name) is None:
                 self.truth.tell(result, goal, min(result.ended_at, now))
-        return True
 
     # Orders
 
-    def _about_race(self, dice: Dice, *, excluded: bool) -> str | None:
+    def _about_race(self, dice: Dice, *, excluded: bool) -> str:
         closed = [event.name for event in self.truth.events.values() if event.counted_at]
         names = [*self.truth.known, *closed]
         return dice.one((n for n in names if (n in self.truth.excluded) == excluded), "race")
 
-    def _exclude(self, dice: Dice, step: Step) -> bool | None:
+    def _exclude(self, dice: Dice, step: Step) -> None:
         name = self._about_race(dice, excluded=False)
-        if name is None:
-            return None
         orders.exclude(self.product.settler, self.product.ledger.races.find(name), "wrong seed", step.now)
         self.truth.excluded.add(name)
-        return True
 
-    def _include(self, dice: Dice, step: Step) -> bool | None:
+    def _include(self, dice: Dice, step: Step) -> None:
         name = self._about_race(dice, excluded=True)
-        if name is None:
-            return None
         stored = self.product.ledger.races.find(name)
         orders.exclude(self.product.settler, stored, "", step.now, undo=True)
         self.truth.excluded.remove(name)
-        return True
 
-    def _skip(self, dice: Dice, step: Step) -> bool | None:
+    def _skip(self, dice: Dice, step: Step) -> None:
         tagged = [name for name, (result, _) in self.rooms.items() if result.info]
         name = dice.one(tagged, "room")
-        if name is None:
-            return None
         orders.skip(self.product.settler, name, "a test", step.now)
         self.truth.skipped.add(name)
-        return True
 
-    def _count(self, dice: Dice, step: Step) -> bool | None:
+    def _count(self, dice: Dice, step: Step) -> None:
         name = dice.one(self.truth.skipped, "room")
-        if name is None:
-            return None
         orders.skip(self.product.settler, name, "", step.now, undo=True)
         self.truth.skipped.discard(name)
-        return self._tell(name, step.now)
+        self._tell(name, step.now)
 
     def _player(self, player: str) -> Player:
         return self.product.ledger.people.subject(player)
 
-    def _merge(self, dice: Dice, step: Step) -> bool:
+    def _merge(self, dice: Dice, step: Step) -> None:
         old, kept = (account(p) for p in dice.some(PEOPLE, 2, "people"))
         settler, reason = self.product.settler, "one person"
         orders.merge_accounts(settler, self._player(old), self._player(kept), reason, step.now)
         self.truth.merge(old, kept)
-        return True
 
-    def _hide(self, dice: Dice, step: Step) -> bool:
+    def _hide(self, dice: Dice, step: Step) -> None:
         player = account(dice.some(PEOPLE, 1)[0])
         orders.hide(self.product.settler, self._player(player), "", step.now)
         self.truth.hidden.add(player)
-        return True
 
-    def _unhide(self, dice: Dice, step: Step) -> bool | None:
+    def _unhide(self, dice: Dice, step: Step) -> None:
         player = dice.one(self.truth.hidden)
-        if player is None:
-            return None
         orders.unhide(self.product.settler, self._player(player), "", step.now)
         self.truth.hidden.discard(player)
-        return True
 
-    def _forget(self, dice: Dice, step: Step) -> bool | None:
+    def _forget(self, dice: Dice, step: Step) -> None:
         if len(self.truth.forgotten) == 2:
-            return None
+            return
         player = account(dice.some(PEOPLE, 1)[0])
         orders.forget(self.product.settler, self._player(player), "", step.now)
         self.truth.forgotten.add(player)
-        return True
 
     # Events
 
     def _steps(self, step: Step) -> EventSteps:
         return EventSteps(self.product.settler, step.now, "a moderator")
 
-    def _event(self, dice: Dice, *, closed: bool) -> Event | None:
+    def _event(self, dice: Dice, *, closed: bool) -> Event:
         return dice.one((e for e in self.truth.events.values() if bool(e.counted_at) == closed), "event")
 
-    def _create(self, dice: Dice, step: Step) -> bool | None:
+    def _create(self, dice: Dice, step: Step) -> None:
         goals = [g for g in range(len(self.truth.goals)) if self.truth.goal_boards(g)[0] != LEAGUE]
         goal = goals[dice.below(len(goals), "goal")]
         found = self.product.ledger.leaderboards.get(CATEGORY, self.truth.goal_boards(goal)[0])
         if found is None or self._unnoticed():
-            return None
+            return
         until = step.now + timedelta(hours=10 + dice.below(40, "until"))
         made = self._steps(step).create(f"Cup {step.number}", found, until, Timing.REAL, shown=True)
         goal = 0 if found.name == JOINED else goal  # the first one of the leaderboard
         self.truth.events[made.name] = Event(made.name, found.name, goal, until)
-        return True
 
-    def _add_room(self, dice: Dice, step: Step) -> bool | None:
+    def _add_room(self, dice: Dice, step: Step) -> None:
         event = self._event(dice, closed=False)
         free = [name for name in self.rooms if self.truth.event_of(name) is None]
         name = dice.one(sorted(free, key=lambda n: self.rooms[n][0].ended_at)[-20:], "room")
-        if event is None or name is None or self._unnoticed():
-            return None
+        if self._unnoticed():
+            return
         result = self._shown(name)
         self._steps(step).add_room(self.product.ledger.events.find(event.name), name, result)
         before = self.truth.known.pop(name, None)
         place = before.counted_at if before else None
         event.sources[name] = Source(result, self.rooms[name][1], place)
-        return True
 
-    def _add_sheet(self, dice: Dice, step: Step) -> bool | None:
+    def _add_sheet(self, dice: Dice, step: Step) -> None:
         event = self._event(dice, closed=False)
-        if event is None:
-            return None
         people = dice.some(PEOPLE, 3, "people")
         owners = [self.truth.kept(account(p)) for p in people]
         people = [p for p, owner in zip(people, owners, strict=True) if owners.count(owner) == 1]
@@ -431,31 +404,22 @@ class Driver:
         )
         result = RaceResult(f"{CATEGORY}/{name}", CATEGORY, "", step.now, entrants)
         event.sources[name] = Source(result, None)
-        return True
 
-    def _close(self, dice: Dice, step: Step) -> bool | None:
+    def _close(self, dice: Dice, step: Step) -> None:
         event = self._event(dice, closed=False)
-        if event is None:
-            return None
         self._steps(step).close(self.product.ledger.events.find(event.name), early=True)
         event.ended_at = min(event.until, step.now)
         event.counted_at = self.truth.next_moment([event.board], event.ended_at)
         self._take_position(event.name, event)
-        return True
 
-    def _reopen(self, dice: Dice, step: Step) -> bool | None:
+    def _reopen(self, dice: Dice, step: Step) -> None:
         event = self._event(dice, closed=True)
-        if event is None:
-            return None
         self._steps(step).reopen(self.product.ledger.events.find(event.name))
         event.counted_at = None
-        return True
 
-    def _remove(self, dice: Dice, step: Step) -> bool | None:
+    def _remove(self, dice: Dice, step: Step) -> None:
         """Take a source out of an event, or remove the whole event."""
         event = self._event(dice, closed=not dice.below(3, "closed"))
-        if event is None:
-            return None
         whole = event.counted_at is not None or not dice.below(3, "whole")
         names = [] if whole else dice.some(event.sources, 1, "source")
         self._steps(step).remove(self.product.ledger.events.find(event.name), names)
@@ -466,37 +430,28 @@ class Driver:
                 self.truth.tell(source.result, source.goal, moment)
         if whole:
             del self.truth.events[event.name]
-        return True
 
-    def _annul(self, dice: Dice, step: Step, *, undo: bool = False) -> bool | None:
+    def _annul(self, dice: Dice, step: Step, *, undo: bool = False) -> None:
         event = self._event(dice, closed=bool(dice.below(2, "closed")))
-        if event is None:
-            return None
         results = [source.result for source in event.sources.values()]
         players = {self.truth.kept(e.user_id or "") for result in results for e in result.entrants}
         player = dice.one(players, "player")
-        if player is None:
-            return None
         found = self.product.ledger.events.find(event.name)
         self._steps(step).annul(found, self._player(player), "no proof", undo=undo)
         event.decisions.append((player, not undo))
-        return True
 
-    def _restore(self, dice: Dice, step: Step) -> bool | None:
-        return self._annul(dice, step, undo=True)
+    def _restore(self, dice: Dice, step: Step) -> None:
+        self._annul(dice, step, undo=True)
 
-    def _penalty(self, dice: Dice, step: Step) -> bool | None:
+    def _penalty(self, dice: Dice, step: Step) -> None:
         """Add a time to a result of an event or a race, or take it back."""
         free = [name for name in self.truth.known if self.truth.event_of(name) is None]
         name = dice.one([*self.truth.events, *free[-15:]], "race")
         player = dice.one(PEOPLE, "player")
-        if name is None or player is None:
-            return None
         key, amount = self.truth.kept(account(player)), dice.below(3, "amount") * 90 * SECOND
         orders.penalize(self.product.settler, name, self._player(key), amount, "warped", step.now)
         self.truth.penalties.pop((name, key), None)
         self.truth.penalties[name, key] = amount
-        return True
 
     # Goals and settings
 
@@ -505,67 +460,63 @@ class Driver:
         noticed = self.product.ledger.races.renamed_goals().get(CATEGORY, {})
         return [name for old, name in self.truth.earlier.items() if noticed.get(old) != name]
 
-    def _rename(self, dice: Dice, step: Step) -> bool | None:
+    def _rename(self, dice: Dice, step: Step) -> None:
         """The site renames a goal. Nothing of it is in the settings or the ledger yet."""
         goal = dice.below(len(self.truth.goals), "goal")
         if self._unnoticed() or goal not in {known.goal for known in self.truth.known.values()}:
-            return None
+            return
         self.truth.rename(goal, f"Goal {step.number}")
         if dice.below(3, "at once"):
-            return self._notice_rename(dice, step)
-        return True
+            self._notice_rename(dice, step)
 
-    def _notice_rename(self, _: Dice, step: Step) -> bool:
+    def _notice_rename(self, _: Dice, step: Step) -> None:
         follow_renames(self.product.settler, map(self._shown, self.rooms), self.truth.goals)
-        return True
 
-    def _set(self, **facts: Any) -> bool:
+    def _set(self, **facts: Any) -> None:
         self.truth.plan = replace(self.truth.plan, **facts)
         self.product.set(settings_of(self.truth.plan))
-        return True
 
-    def _join(self, *_: object) -> bool:
-        return self._set(joined=() if self.truth.plan.joined else tuple(self.truth.goals[:2]))
+    def _join(self, *_: object) -> None:
+        self._set(joined=() if self.truth.plan.joined else tuple(self.truth.goals[:2]))
 
-    def _league(self, *_: object) -> bool:
-        return self._set(league=not self.truth.plan.league)
+    def _league(self, *_: object) -> None:
+        self._set(league=not self.truth.plan.league)
 
-    def _parameters(self, *_: object) -> bool:
-        return self._set(variant=1 - self.truth.plan.variant)
+    def _parameters(self, *_: object) -> None:
+        self._set(variant=1 - self.truth.plan.variant)
 
-    def _model(self, *_: object) -> bool:
+    def _model(self, *_: object) -> None:
         models = {"thurstone-hurdle": "plackett-luce", "plackett-luce": "thurstone-hurdle"}
-        return self._set(model=models[self.truth.plan.model])
+        self._set(model=models[self.truth.plan.model])
 
-    def _season(self, *_: object) -> bool | None:
+    def _season(self, *_: object) -> None:
         seasons = self.truth.plan.seasons
         if len(seasons) == 2:
-            return None
+            return
         source = seasons[-1].name if seasons else self.truth.goals[0]
         goal = self.truth.goals[2 + len(seasons)]
-        return self._set(seasons=(*seasons, Season(f"League year {len(seasons) + 1}", goal, source)))
+        self._set(seasons=(*seasons, Season(f"League year {len(seasons) + 1}", goal, source)))
 
-    def _restart(self, *_: object) -> bool:
+    def _restart(self, *_: object) -> None:
         self.product.restart()
-        return True
 
     def _fit_odds(self, dice: Dice, meanwhile: Callable[[], object]) -> None:
         boards = {board.name: board for board in self.product.ledger.leaderboards.all()}
         name = dice.one(boards)
-        if name is not None and FITTED in boards[name].parameters:
+        if FITTED in boards[name].parameters:
             self.product.fit_odds(boards[name], 1.0 + dice.below(9, "odds") / 100, meanwhile)
 
     # Comparisons
 
-    def _differs(self, check: str, text: str) -> None:
-        raise DifferenceError(check, text)
+    def _differs(self, check: str, text: str) -> NoReturn:
+        """Fail. `check` names the kind of answer."""
+        raise DifferenceError(f"{check}: {text}")
 
     def compare(self, now: datetime, *, everything: bool = False) -> None:
         """Compare all answers of the live ledger with those of a new one that is built from the truth."""
         follow_renames(self.product.settler, map(self._shown, self.rooms), self.truth.goals)
         if errors := self.product.rate_again():
             self._differs("rating again", repr(errors))
-            return
         live, stored = self.product, self.truth.counted(all_stored=True)
         boards = {board.name: board for board in live.ledger.leaderboards.all()}
         known = {*stored, *self.truth.goals, LEAGUE, JOINED, *(s.name for s in self.truth.plan.seasons)}
@@ -596,7 +547,6 @@ class Driver:
                 for (check, about, found), (*others, expected) in zip(*both, strict=True):
                     if [check, about] != others:
                         self._differs(check, f"{name}: there is no {others} before {[check, about]}")
-                        break
                     if found != expected:
                         self._differs(check, f"{name} {about}: {first_difference(found, expected)}")
 
