@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -34,6 +35,8 @@ LONGEST_ABSENCE = 365.0
 """Days of absence after which uncertainty stops growing."""
 MOST_ODDS_DOUBT = 8.0
 """Upper bound on λ. Without it, a fit to a few dozen races diverges."""
+_SCALE: Mapping[str, Any] = {"positive": True, "search": (0.3, 2.5)}
+_DOUBT: Mapping[str, Any] = {"minimum": 0.0, "maximum": MOST_ODDS_DOUBT, "search": (0.0, MOST_ODDS_DOUBT)}
 LOGISTIC_SCALE = 1.702
 """The logistic function of 1.702·z is within 0.0095 of Φ(z) (D. C. Haley, Stanford report 15, 1952)."""
 
@@ -241,17 +244,10 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
         search=(0.3, 12.0),
     )
     odds_scale: Number = parameter(
-        1.0,
-        help="κ of the odds: the larger, the more certain they are; changes no rating",
-        positive=True,
-        search=(0.3, 2.5),
+        1.0, help="κ of the odds: the larger, the more certain they are; changes no rating", **_SCALE
     )
     odds_doubt: Number = parameter(
-        1.0,
-        help="λ of the odds: how much uncertainty evens them out; changes no rating",
-        minimum=0.0,
-        maximum=MOST_ODDS_DOUBT,
-        search=(0.0, MOST_ODDS_DOUBT),
+        1.0, help="λ of the odds: how much uncertainty evens them out; changes no rating", **_DOUBT
     )
     odds_by_finish: bool = parameter(
         False, help="whether the odds also use the finish forecast; changes no rating"
@@ -259,15 +255,10 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
     performance_scale: Number = parameter(
         1.0,
         help="κ among finishers: the larger, the more certain are win chances; changes no rating",
-        positive=True,
-        search=(0.3, 2.5),
+        **_SCALE,
     )
     performance_doubt: Number = parameter(
-        1.0,
-        help="λ among finishers: how much uncertainty evens out win chances; changes no rating",
-        minimum=0.0,
-        maximum=MOST_ODDS_DOUBT,
-        search=(0.0, MOST_ODDS_DOUBT),
+        1.0, help="λ among finishers: how much uncertainty evens out win chances; changes no rating", **_DOUBT
     )
     spare_finishers: bool = parameter(True, help="whether a finisher never loses more than for a forfeit")
     newcomer_points: Number = parameter(1000.0, help="points of a newcomer")

@@ -86,6 +86,7 @@ class ThurstoneFilter(GaussianHurdleModel):
     key: ClassVar[str] = "thurstone-filter"
     kernel = staticmethod(update)
     kernel_settings = FilterParameters
+    columns: ClassVar[tuple[str, ...]] = ("mean", "variance", "day")
 
     newcomer_spread: Number = parameter(
         1.9, help="s₀: standard deviation of a newcomer's skill", positive=True, search=(0.5, 8.0)
@@ -108,10 +109,6 @@ class ThurstoneFilter(GaussianHurdleModel):
     performance_scale: Number = inherited_from(GaussianHurdleModel, "performance_scale", 1.02)
     performance_doubt: Number = inherited_from(GaussianHurdleModel, "performance_doubt", 8.0)
     points_scale: Number = inherited_from(GaussianHurdleModel, "points_scale", 200.0)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return "mean", "variance", "day"
 
     def initial(self) -> FloatArray:
         return start_state(self, 0.0, np.square(self.newcomer_spread), 0.0)
