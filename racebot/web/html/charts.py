@@ -200,31 +200,25 @@ def waterfall(before: int, parts: Sequence[tuple[str, int]]) -> list[tuple[str, 
 
 def graph_data(path: str, series: Sequence[tuple[str, Sequence[PlayedRace]]]) -> Markup:
     """Return the races of one or two named players, oldest first, as JSON that can stand inside HTML."""
-    content = json.dumps(
-        {"series": [_series(path, name, races) for name, races in series]},
-        ensure_ascii=False,
-        separators=(",", ":"),
-    )
+    found = []
+    for name, races in series:
+        minutes = [int(race.ended_at.timestamp() // 60) for race in races]
+        paths = [RACE.path(race=race.race) for race in races[-NAMED:]]
+        facts = {
+            "name": shown_name(name),
+            "start": minutes[0],
+            "steps": [late - early for early, late in pairwise(minutes)],
+            "before": races[0].before,
+            "points": [race.after for race in races],
+            "places": [race.standing if race.place is None else race.place for race in races],
+            "entrants": [race.entrants for race in races],
+            "races": [each.rpartition("/")[2].removesuffix(".html") for each in paths],
+            "page": f"{link(path, paths[-1]).rpartition('/')[0]}/",
+        }
+        found.append(facts)
+    content = json.dumps({"series": found}, ensure_ascii=False, separators=(",", ":"))
     # In a script element, only `<` can begin the end of the element or a comment.
     return Markup(content.replace("<", "\\u003c"))  # noqa: S704 - JSON without `<`
-
-
-def _series(path: str, name: str, races: Sequence[PlayedRace]) -> dict[str, object]:
-    minutes = [int(race.ended_at.timestamp() // 60) for race in races]
-    named = races[-NAMED:]
-    prefix = named[-1].race.rpartition("/")[0] if named else ""
-    page = link(path, RACE.path(race=f"{prefix}/x" if prefix else "x")).removesuffix("x.html")
-    return {
-        "name": shown_name(name),
-        "start": minutes[0] if minutes else 0,
-        "steps": [late - early for early, late in pairwise(minutes)],
-        "before": races[0].before if races else 0,
-        "points": [race.after for race in races],
-        "places": [race.standing if race.place is None else race.place for race in races],
-        "entrants": [race.entrants for race in races],
-        "races": [RACE.path(race=race.race).rpartition("/")[2].removesuffix(".html") for race in named],
-        "page": page,
-    }
 
 
 def _grid(low: float, high: float) -> list[int]:

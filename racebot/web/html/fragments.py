@@ -12,12 +12,14 @@ from markupsafe import Markup, escape
 
 from racebot import addresses
 from racebot.addresses import link
+from racebot.ledger.rows import NamedPlayer
 from racebot.live_file import LiveEntrant
 from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.history import ShortResult
-from racebot.queries.leaderboard import new_places
+from racebot.queries.leaderboard import new_places, top_players
 from racebot.queries.race import RacedEntrant, RaceOnBoard, RaceReport, RatedEntrant, course_of
 from racebot.queries.races import RaceRow, races_numbered
+from racebot.queries.recap import PodiumPlace, podium
 from racebot.queries.records import UPSET
 from racebot.queries.standings import listed_now
 from racebot.races.outcome import TeamPolicy
@@ -287,3 +289,18 @@ def places(view: LedgerView, board: Board, report: RaceReport | RaceRow) -> dict
 
 def names_of(part: RaceOnBoard) -> dict[str | None, str]:
     return {each.id: each.name for each in part.entrants}
+
+
+# Of leaderboards
+
+
+def leader(view: LedgerView, board: Board) -> NamedPlayer | None:
+    if (league := view.ordering_league(board)) is not None:
+        return next((NamedPlayer(each.id, each.name) for each in league.standings), None)
+    best = top_players(view.ledger, board.stored, board.listing, 1)
+    return next((NamedPlayer(each.player, each.name) for _, each in best), None)
+
+
+def champions(view: LedgerView, board: Board) -> list[PodiumPlace]:
+    best = podium(view.ledger, board.stored, board.listing, view.report(board).players)
+    return [each for each in best if each.place == 1]

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from racebot.addresses import PAGE_SIZE, RACES, RATINGS, BadQueryError, day_in, link, whole_number
-from racebot.ledger.rows import NamedPlayer, Standing
+from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
 from racebot.queries import leaderboard as queries
 from racebot.queries.activity import REGULAR, category_activity
 from racebot.queries.history import last_results
 from racebot.queries.races import latest_races
-from racebot.queries.recap import PodiumPlace, corrections, podium
+from racebot.queries.recap import corrections
 from racebot.queries.records import hall_of_fame
 from racebot.queries.seeds import SeedList, seed_list
 from racebot.text.parse import fold_name
@@ -296,14 +296,10 @@ def front(request: PageRequest) -> Content:
     categories = []
     for category in dict.fromkeys(board.category for board in view.boards):
         own = [board for board in running_first if board.category == category]
-        more = [
-            (board, _leader(view, board)) for board in own if board not in cards and not board.final_since
-        ]
-        ended = [
-            (board, _champions(view, board)) for board in own if board not in cards and board.final_since
-        ]
-        with_report = [(board, view.report(board)) for board in cards if board.category == category]
-        categories.append((category, view.category_face(category), len(own), with_report, more, ended))
+        shown_here, rest = ([board for board in own if (board in cards) is each] for each in (True, False))
+        more = [board for board in rest if not board.final_since]
+        ended = [board for board in rest if board.final_since]
+        categories.append((category, view.category_face(category), len(own), shown_here, more, ended))
     return templating.page(
         request,
         "front.html",
@@ -335,18 +331,6 @@ def activity(request: PageRequest, category: str) -> Content:
         category=request.view.category_face(category),
         boards=request.view.by_last_race(boards),
     )
-
-
-def _leader(view: LedgerView, board: Board) -> NamedPlayer | None:
-    if (league := view.ordering_league(board)) is not None:
-        return next((NamedPlayer(each.id, each.name) for each in league.standings), None)
-    best = queries.top_players(view.ledger, board.stored, board.listing, 1)
-    return next((NamedPlayer(each.player, each.name) for _, each in best), None)
-
-
-def _champions(view: LedgerView, board: Board) -> list[PodiumPlace]:
-    best = podium(view.ledger, board.stored, board.listing, view.report(board).players)
-    return [each for each in best if each.place == 1]
 
 
 def planned_page(request: PageRequest, board: Board) -> Content:

@@ -14,6 +14,7 @@ from racebot.web.site.formats import latin, shown_name
 from racebot.web.site.ledger_view import Board, Content, Document, PageRequest
 
 MOST_FOUND = 20
+LEAST_LIKENESS = 75  # least likeness of a leaderboard's name to be found, 0 to 100 as rapidfuzz measures it
 
 
 def search(request: PageRequest) -> Content:
@@ -91,4 +92,9 @@ def _face(request: PageRequest, player: NamedPlayer) -> str:
 def _boards(request: PageRequest, text: str) -> list[Board]:
     if not (wanted := fold_name(text)):
         return []
-    return [board for board in request.view.boards if wanted in fold_name(board.name)]
+    from rapidfuzz import fuzz, process  # noqa: PLC0415 - slow to import, and only searches need it
+
+    names = {board: fold_name(board.name) for board in request.view.boards}
+    found = [board for board, name in names.items() if wanted in name]
+    near = process.extract(wanted, names, scorer=fuzz.partial_ratio, score_cutoff=LEAST_LIKENESS, limit=10)
+    return found or [board for *_, board in near]
