@@ -6,13 +6,14 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import NOON, result, settler_of
 from worker_support import PATIENCE, Sandbox, finish, settled, until
 
 from racebot.bot import child_processes
-from racebot.bot.child_processes import ChildProcess
+from racebot.bot.child_processes import ChildProcess, run_command
 from racebot.bot.worker import PAGES_REST
 from racebot.errors import RacebotError
 from racebot.ledger.connection import LedgerThread
@@ -25,75 +26,131 @@ from racebot.standings.verify import verify
 GOAL = "Sandbox 100%"
 MANY = int(rebuild.LONGEST / rebuild.SECONDS_PER_RACE) + 10
 
-# Takes one job off the file in its argument, or fails as the job says.
-SCRIPT = """
-import pathlib, sys, time
-jobs = pathlib.Path(sys.argv[1])
-first, *rest = jobs.read_text().split()
-if first == "wrong":
-    sys.exit("racebot: no room left")
-if first == "endless":
-    sys.stdin.buffer.read()
-jobs.write_text(" ".join(rest))
-"""
 
+class Child:
+    """A child process whose command is `run`, and a clock that the test sets."""
 
-class Jobs:
-    def __init__(self, folder: Path) -> None:
-        self.file = folder / "jobs"
+    def __init__(self) -> None:
         self.seconds = 0.0
-        command = [sys.executable, "-c", SCRIPT, str(self.file)]
-        self.starter = ChildProcess("rating again", command, self.waiting, clock=lambda: self.seconds)
+        self.work: object = "first"
+        self.runs = 0
+        self.takes = 0.0
+        self.problem = ""
+        self.process = ChildProcess("work", [], self.waiting, clock=lambda: self.seconds)
 
-    async def waiting(self) -> str:
-        return self.left
+    async def waiting(self) -> Any:
+        return self.work
 
-    @property
-    def left(self) -> str:
-        return self.file.read_text(encoding="utf-8")
-
-    @left.setter
-    def left(self, jobs: str) -> None:
-        self.file.write_text(jobs, encoding="utf-8")
+    async def run(self, _command: object) -> str:
+        self.runs += 1
+        self.seconds += self.takes
+        await asyncio.sleep(0)
+        if self.problem:
+            raise RacebotError(self.problem)
+        return ""
 
 
 @pytest.fixture
-def jobs(tmp_path: Path) -> Jobs:
-    return Jobs(tmp_path)
+def child(monkeypatch: pytest.MonkeyPatch) -> Child:
+    made = Child()
+    monkeypatch.setattr(child_processes, "run_command", made.run)
+    return made
 
 
-async def test_the_command_runs_only_if_a_rebuild_waits(jobs: Jobs) -> None:
-    jobs.left = ""
-    assert await jobs.starter.run_if_waiting()
-    jobs.left = "job"
-    assert await jobs.starter.run_if_waiting()
-    assert jobs.left == ""
+@pytest.fixture
+def pages(child: Child) -> Child:
+    child.process.rest = PAGES_REST
+    return child
 
 
-async def test_a_command_that_fails_is_started_again_after_growing_pauses(jobs: Jobs) -> None:
-    jobs.left = "wrong"
+async def test_the_command_runs_only_if_work_waits(child: Child) -> None:
+    assert await child.process.run_if_waiting()
+    child.work = ""
+    assert await child.process.run_if_waiting()
+    assert child.runs == 1
+
+
+async def test_a_command_that_fails_is_started_again_after_growing_pauses(child: Child) -> None:
+    child.problem = "no room left"
     for _ in range(8):
-        with pytest.raises(RacebotError, match=r"^rating again: no room left$"):
-            await jobs.starter.run_if_waiting()
-        assert not await jobs.starter.run_if_waiting()
-        jobs.seconds += 400
+        with pytest.raises(RacebotError, match=r"^work: no room left$"):
+            await child.process.run_if_waiting()
+        assert not await child.process.run_if_waiting()
+        child.seconds += 400
     with pytest.raises(RacebotError):
-        await jobs.starter.run_if_waiting()
-    jobs.seconds += 2
-    assert not await jobs.starter.run_if_waiting()
-    jobs.left = "job"
-    assert await jobs.starter.run_if_waiting(), "a new one waits for nothing"
-    assert jobs.left == ""
+        await child.process.run_if_waiting()
+    child.seconds += 2
+    assert not await child.process.run_if_waiting()
+    child.work, child.problem = "second", ""
+    assert await child.process.run_if_waiting(), "other work waits for nothing"
 
 
-async def test_a_cancelled_command_is_killed(jobs: Jobs) -> None:
-    jobs.left = "endless job"
-    task = asyncio.create_task(jobs.starter.run_if_waiting())
-    await asyncio.sleep(0)
+async def test_pages_are_written_at_the_start_and_when_ratings_changed(pages: Child) -> None:
+    for revision in (1, 1, 5, 5):
+        pages.work = revision
+        await pages.process.run_if_waiting()
+    assert pages.runs == 2
+
+
+async def test_failed_export_is_reported_and_retried_later(pages: Child) -> None:
+    pages.problem = "no room left"
+    with pytest.raises(RacebotError, match="no room left"):
+        await pages.process.run_if_waiting()
+    await pages.process.run_if_waiting()
+    assert pages.runs == 1
+    pages.problem = ""
+    for _ in range(2):
+        pages.seconds += 360
+        await pages.process.run_if_waiting()
+        assert pages.runs == 2
+
+
+async def test_long_export_is_followed_by_a_long_pause(pages: Child) -> None:
+    pages.takes = 30.0
+    await pages.process.run_if_waiting()
+    for revision, seconds, runs in ((2, 70, 1), (3, 49, 1), (3, 2, 2)):
+        pages.work = revision
+        pages.seconds += seconds
+        await pages.process.run_if_waiting()
+        assert pages.runs == runs
+
+
+async def test_race_settled_during_an_export_is_exported_next(pages: Child) -> None:
+    first = asyncio.create_task(pages.process.run_if_waiting())
+    await until(lambda: pages.runs)
+    pages.work = "second"
+    await first
+    await pages.process.run_if_waiting()
+    assert pages.runs == 2
+
+
+# Real processes
+
+
+async def test_command_that_fails_says_why_in_its_last_line() -> None:
+    with pytest.raises(RacebotError, match=r"^no room left$"):
+        await run_command([sys.executable, "-c", "import sys; print(1); sys.exit('racebot: no room left')"])
+
+
+async def waiting() -> str:
+    return "work"
+
+
+async def test_slow_or_cancelled_command_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(600)"
+    monkeypatch.chdir(tmp_path)
+    slow = ChildProcess("pages", [sys.executable, "-c", script], waiting, PAGES_REST)
+    with monkeypatch.context() as patch:
+        patch.setattr(child_processes, "TIMEOUT", 0.05)
+        with pytest.raises(RacebotError, match="timed out"):
+            await slow.run_if_waiting()
+    task = asyncio.create_task(run_command([sys.executable, "-c", script]))
+    pid = int(await until(lambda: Path("pid").exists() and Path("pid").read_text()))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert jobs.left == "endless job"
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def fill(sandbox: Sandbox) -> None:
@@ -198,94 +255,3 @@ async def test_a_cancelled_room_does_no_harm_to_a_rebuild(tmp_path, monkeypatch)
     assert await thread.run(ledger.check) == []
     await thread.run(ledger.close)
     thread.close()
-
-
-# Exports
-
-# Appends a line to the file in its argument; fails if a file `broken` is beside it.
-EXPORT = """
-import pathlib, sys
-log = pathlib.Path(sys.argv[1])
-log.open("a").write("ran\\n")
-if (log.parent / "broken").exists():
-    sys.exit("no room left")
-"""
-
-
-class Exports:
-    def __init__(self, folder: Path) -> None:
-        self.log = folder / "log"
-        self.broken = folder / "broken"
-        self.seconds = 0.0
-        self.revision = 1
-        self.exporter = self.of("-c", EXPORT, str(self.log))
-
-    def of(self, *arguments: str) -> ChildProcess:
-        """Return an exporter that runs Python with these arguments."""
-        command = [sys.executable, *arguments]
-        return ChildProcess("pages", command, self.current, PAGES_REST, lambda: self.seconds)
-
-    async def current(self) -> int:
-        return self.revision
-
-    @property
-    def runs(self) -> int:
-        return self.log.read_text(encoding="utf-8").count("ran") if self.log.exists() else 0
-
-
-@pytest.fixture
-def made(tmp_path: Path) -> Exports:
-    return Exports(tmp_path)
-
-
-async def test_pages_are_written_at_the_start_and_when_ratings_changed(made: Exports) -> None:
-    await made.exporter.run_if_waiting()
-    await made.exporter.run_if_waiting()
-    assert made.runs == 1
-    made.revision = 5
-    await made.exporter.run_if_waiting()
-    await made.exporter.run_if_waiting()
-    assert made.runs == 2
-
-
-async def test_failed_export_is_reported_and_retried_later(made: Exports) -> None:
-    made.broken.touch()
-    with pytest.raises(RacebotError, match="no room left"):
-        await made.exporter.run_if_waiting()
-    await made.exporter.run_if_waiting()
-    assert made.runs == 1
-    made.broken.unlink()
-    made.seconds += 360
-    await made.exporter.run_if_waiting()
-    assert made.runs == 2
-    made.seconds += 360
-    await made.exporter.run_if_waiting()
-    assert made.runs == 2
-
-
-async def test_long_export_is_followed_by_a_long_pause(made: Exports) -> None:
-    ticking = iter([0, 30, 100, 149, 151, 152])  # seconds; the first refresh takes thirty
-    made.exporter.clock = lambda: next(ticking)
-    await made.exporter.run_if_waiting()
-    for revision in (2, 3):
-        made.revision = revision
-        await made.exporter.run_if_waiting()
-        assert made.runs == 1
-    await made.exporter.run_if_waiting()
-    assert made.runs == 2
-
-
-async def test_race_settled_during_an_export_is_exported_next(made: Exports) -> None:
-    first = asyncio.create_task(made.exporter.run_if_waiting())
-    await until(lambda: made.runs)
-    made.revision += 1
-    await first
-    await made.exporter.run_if_waiting()
-    assert made.runs == 2
-
-
-async def test_slow_export_is_killed(made: Exports, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child_processes, "TIMEOUT", 0.05)
-    sleeping = made.of("-c", "import time; time.sleep(60)")
-    with pytest.raises(RacebotError, match="timed out"):
-        await sleeping.run_if_waiting()

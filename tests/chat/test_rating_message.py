@@ -108,13 +108,6 @@ def test_new_places_on_the_leaderboard_are_marked() -> None:
     assert "(−9)" in text
 
 
-def test_points_of_unranked_players_carry_a_question_mark() -> None:
-    race = result("r", "ann bo")
-    changes = [change("ann", 1, 1500, 1510), change("bo", 2, 1500, 1490)]
-    block = spaced(info_block(replace(rated(race, changes), unranked=frozenset({"id-bo"}))))
-    assert "1510 (" in block and "1490? (" in block
-
-
 def test_two_leaderboards_share_one_message() -> None:
     boards = [rated(board="S4"), rated(board="All time")]
     (text,) = announcement(boards)

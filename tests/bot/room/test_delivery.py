@@ -448,12 +448,8 @@ async def test_meta_waits_until_the_connection_shows_the_race(room: FakeRoom) ->
 @pytest.mark.parametrize(
     ("policy", "before", "after", "state"),
     [
-        (InfoPolicy.WHEN_EMPTY, "", BLOCK, "delivered"),
-        (InfoPolicy.WHEN_EMPTY, "Ratings by racebot (Any Orb): old", BLOCK, "delivered"),
         (InfoPolicy.WHEN_EMPTY, SEED, SEED, "dropped"),
         (InfoPolicy.APPEND, SEED, f"{SEED}\n{BLOCK}", "delivered"),
-        (InfoPolicy.APPEND, "x" * 990, "x" * 990, "dropped"),
-        (InfoPolicy.NEVER, "", "", "dropped"),
     ],
 )
 async def test_info_block_is_merged_into_the_info_box(

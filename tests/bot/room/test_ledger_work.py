@@ -23,7 +23,7 @@ from room_support import NAME, Follower
 from worker_support import spaced
 
 from racebot.bot.room import events as cases
-from racebot.bot.room.events import Signal
+from racebot.bot.room.events import Signal, poll_pause
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import CaseRow, Delivery, Edit, MetaBody, MetaEntry
 from racebot.ledger.store import Ledger
@@ -454,23 +454,6 @@ def test_a_withdrawn_race_that_comes_back_is_announced_however_late(follower: Fo
     assert len(waiting(follower)) == 1
 
 
-def test_race_that_is_over_is_polled_less_and_less_often(follower: Follower, clock: Clock) -> None:
-    follower.frame(CANCELLED)
-    pauses = []
-    for hours in (0, 5, 24, 24 * 7, 24 * 30):
-        clock.now = NOON + timedelta(hours=hours)
-        follower.polled(Signal.LOOKED)
-        row = follower.row()
-        assert row.over
-        pauses.append(existing(row.next_look) - clock.now)
-    assert pauses == sorted(pauses)
-    assert pauses[0] >= timedelta(minutes=2)
-    assert pauses[-1] <= timedelta(days=1)
-    clock.now = NOON + timedelta(days=91)
-    follower.polled(Signal.LOOKED)
-    assert not follower.is_followed()
-
-
 @pytest.mark.parametrize(
     "race",
     [
@@ -501,28 +484,21 @@ def test_room_is_needed_only_if_the_result_differs_from_the_announcement(
 # Looking again
 
 
-@pytest.mark.parametrize(
-    ("age", "pause"),
-    [
-        (timedelta(minutes=5), timedelta(minutes=1)),
-        (timedelta(hours=5, minutes=59), timedelta(minutes=1)),
-        (timedelta(hours=6), timedelta(minutes=10)),
-        (timedelta(hours=47, minutes=59), timedelta(minutes=10)),
-        (timedelta(days=2), timedelta(hours=1)),
-        (timedelta(days=13, hours=23), timedelta(hours=1)),
-        (timedelta(days=14), timedelta(days=1)),
-        (timedelta(days=89), timedelta(days=1)),
-        (timedelta(days=91), None),
-    ],
-)
-def test_older_races_are_polled_less_often_and_not_for_ever(
-    follower: Follower, clock: Clock, age: timedelta, pause: timedelta | None
-) -> None:
-    follower.read(seen(FINISHED))
-    clock.now = NOON + age
-    follower.polled(Signal.LOOKED)
-    assert follower.is_followed() is (pause is not None)
-    assert pause is None or follower.row().next_look == NOON + age + pause
+def test_older_races_are_polled_less_often_and_those_that_are_over_even_less() -> None:
+    hours = (5.9, 6, 47.9, 48, 335, 336, 2000)
+    pauses = [poll_pause(timedelta(hours=age), is_over=False) / timedelta(minutes=1) for age in hours]
+    assert pauses == [1, 10, 10, 60, 60, 1440, 1440]
+    over = [poll_pause(timedelta(hours=age), is_over=True) / timedelta(minutes=1) for age in hours]
+    assert over == [5, 50, 50, 300, 300, 1440, 1440]
+
+
+@pytest.mark.parametrize("race", [seen(FINISHED), CANCELLED], ids=["finished", "over"])
+def test_a_race_is_polled_for_ninety_days(follower: Follower, clock: Clock, race: Race) -> None:
+    follower.frame(race)
+    for days in (89, 91):
+        clock.now = NOON + timedelta(days=days)
+        follower.polled(Signal.LOOKED)
+        assert follower.is_followed() is (days < 90)
 
 
 def test_a_room_that_is_gone_is_given_up_after_a_day(follower: Follower, clock: Clock) -> None:

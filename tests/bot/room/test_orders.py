@@ -139,7 +139,8 @@ async def test_an_order_waits_for_no_read_and_never_expires(
         await until(lambda: inbox.race and CARRIED_OUT[order](room))
 
 
-async def test_an_order_is_kept_while_the_ledger_is_busy(room: Room) -> None:
+async def test_an_order_is_kept_while_the_ledger_is_busy(room: Room, monkeypatch) -> None:
+    monkeypatch.setattr("racebot.bot.failures.FIRST_PAUSE", 0.01)
     failed: list[object] = []
 
     async def call(work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
