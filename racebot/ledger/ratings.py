@@ -220,7 +220,7 @@ class Standings(LedgerTable):
     ) -> list[Standing]:
         """Return the standings before a sequence number, of the players, or of these, who have raced since.
 
-        `rating` is not computed, and `last_race_at` comes from the current standing. Players whose first race
+        `standings_before` adds their ratings and last races, which are those of now. Players whose first race
         on the leaderboard comes later have zero races.
         """
         chosen = "" if players is None else " AND player IN (SELECT value FROM json_each(?3))"
@@ -235,15 +235,30 @@ class Standings(LedgerTable):
         )
         return standings_of(rows)
 
-    def last_race_before(self, board: Leaderboard, player: str, sequence: int) -> datetime:
-        """Return when a player's last race before a sequence number ended; long ago if there is none."""
+    def last_races_before(
+        self, board: Leaderboard, sequence: int, players: Iterable[str]
+    ) -> dict[str, datetime]:
+        """Return when the last race of each player before a sequence number ended, if there is one."""
+        # A race counts from its end, unless it was recorded late or has a date in the future. Only then may
+        # an earlier one end later.
         sql = (
+            "SELECT wanted.value, ended_at, ended_at < counted_at OR EXISTS ("
+            "  SELECT 1 FROM races WHERE category = ?4 AND ended_at > counted_at)"
+            " FROM json_each(?3) AS wanted CROSS JOIN rated ON leaderboard = ?1 AND sequence = ("
+            "  SELECT max(sequence) FROM changes INDEXED BY changes_by_player"
+            "  WHERE leaderboard = ?1 AND player = wanted.value AND sequence < ?2)"
+            " CROSS JOIN races ON races.name = race"
+        )
+        latest = (
             "SELECT max(ended_at) FROM changes INDEXED BY changes_by_player"
             " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
-            " WHERE leaderboard = ? AND player = ? AND sequence < ?"
+            " WHERE leaderboard = ?1 AND sequence < ?2 AND player = ?3"
         )
-        ended_at = self._connection.value(sql, board.key, player, sequence)
-        return START.counted_at if ended_at is None else moment_of(ended_at)
+        found = self._connection.rows(sql, board.key, sequence, json.dumps(list(players)), board.category)
+        ends = {player: ended_at for player, ended_at, _ in found}
+        for player in (player for player, _, may_be_earlier in found if may_be_earlier):
+            ends[player] = self._connection.value(latest, board.key, sequence, player)
+        return {player: moment_of(ended_at) for player, ended_at in ends.items()}
 
     def replace(self, board: Leaderboard, standings: Sequence[Standing]) -> None:
         """Replace players' standings. A player without races loses the standing."""

@@ -16,13 +16,13 @@ from racebot.ledger.store import Ledger
 from racebot.queries import Place
 from racebot.queries.standings import (
     Listing,
+    everybody_before,
     in_order,
     latest_of,
     listed_now,
     listed_of,
     place_of,
     places_of,
-    standings_before,
 )
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters
@@ -177,7 +177,7 @@ def leaderboard_report(
     everybody = now = ledger.standings.now(board)
     races = ledger.ratings.count(board) if at is None else ledger.ratings.sequence_until(board, at)
     if at is not None:
-        everybody = standings_before(ledger, board, races + 1, now)
+        everybody = everybody_before(ledger, board, races + 1, now)
     latest = latest_of(everybody)
     since = None if latest is None else latest - MOVEMENT_WINDOW
     hidden = ledger.people.hidden()
@@ -186,7 +186,7 @@ def leaderboard_report(
     unranked = [row for row in unranked_too if row.finishes < listing.minimum_finishes]
     unranked = sorted(in_order(ledger, unranked), key=attrgetter("finishes"), reverse=True)
     first = 0 if since is None else ledger.ratings.sequence_until(board, since) + 1
-    before = standings_before(ledger, board, first, now)
+    before = everybody_before(ledger, board, first, now)
     places_before = place_of(listed_of(before, listing, hidden, latest_of(before)))
     return LeaderboardReport(
         leaderboard=board.name,
@@ -234,7 +234,7 @@ def new_places(
     ratings = registry.create(board.model, board.parameters).rating(states).tolist()
     before = ledger.standings.now(board)
     if sequence is not None:
-        before = standings_before(ledger, board, sequence, before)
+        before = everybody_before(ledger, board, sequence, before)
     latest, after = latest_of(before) or ended_at, dict(before)
     for change, rating in zip(changes, ratings, strict=True):
         newcomer = Standing(change.player, change.before, rating, 0, 0, 0, 0, ended_at)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 
-import numpy as np
-
-from racebot.ledger.rows import START, Leaderboard, Standing, moment_of
+from racebot.ledger.rows import START, Leaderboard, Standing
 from racebot.ledger.store import Ledger
-from racebot.ratings import registry
 from racebot.scoring.rules import Rules
 from racebot.settings.model import Settings
+from racebot.standings.rater import standings_before
 
 _RATING, _LAST_RACE = attrgetter("rating"), attrgetter("last_race_at")
 
@@ -67,38 +64,12 @@ def listing_of(settings: Settings, board: Leaderboard) -> Listing:
     return Listing(finishes, days, rules, order == "rating", settings.provisional_races)
 
 
-def standings_before(
+def everybody_before(
     ledger: Ledger, board: Leaderboard, first: int, now: Mapping[str, Standing]
 ) -> dict[str, Standing]:
     """Return the standings before race `first` of the sequence, given those of now."""
-    undone = ledger.standings.before(board, first)
-    raced = [each for each in undone if each.races]
-    before = dict(now)
-    for each in undone:
-        before.pop(each.player, None)
-    if not raced:
-        return before
-    states, ends = np.array([each.state for each in raced]), _ends(ledger, board, raced, first)
-    ratings = registry.create(board.model, board.parameters).rating(states).tolist()
-    for each, rating in zip(raced, ratings, strict=True):
-        before[each.player] = each._replace(rating=rating, last_race_at=ends[each.player])
-    return before
-
-
-def _ends(ledger: Ledger, board: Leaderboard, rows: Sequence[Standing], first: int) -> dict[str, datetime]:
-    """Return when each player's last race before race `first` ended."""
-    sql = (
-        "SELECT wanted.value, ended_at, ended_at < counted_at FROM json_each(?2) AS wanted"
-        " CROSS JOIN rated ON leaderboard = ?1 AND sequence = ("
-        "  SELECT max(sequence) FROM changes INDEXED BY changes_by_player"
-        "  WHERE leaderboard = ?1 AND player = wanted.value AND sequence < ?3)"
-        " CROSS JOIN races ON races.name = race"
-    )
-    found = ledger.connection.rows(sql, board.key, json.dumps([row.player for row in rows]), first)
-    ends = {player: moment_of(ended_at) for player, ended_at, _ in found}
-    # A race counts from its end, or later if recorded late. Only then may an earlier one end later.
-    late = (player for player, _, is_late in found if is_late)
-    return ends | {player: ledger.standings.last_race_before(board, player, first) for player in late}
+    undone = {each.player: each for each in standings_before(ledger, board, first)}
+    return {each.player: each for each in (dict(now) | undone).values() if each.races}
 
 
 def listed_of(

@@ -176,6 +176,27 @@ def current_states(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -
     return [rater.state(player) for player in players]
 
 
+def standings_before(
+    ledger: Ledger, board: Leaderboard, sequence: int, players: Iterable[str] | None = None
+) -> list[Standing]:
+    """Return the standings before a sequence number, of the players, or of these, who have raced since.
+
+    Those whose first race comes later have zero races.
+    """
+    undone = ledger.standings.before(board, sequence, players)
+    raced = {each.player: each for each in undone if each.races}
+    if not raced:
+        return undone
+    states = np.array([each.state for each in raced.values()])
+    ratings = registry.create(board.model, board.parameters).rating(states).tolist()
+    ends = ledger.standings.last_races_before(board, sequence, raced)
+    before = [
+        each._replace(rating=rating, last_race_at=ends[each.player])
+        for each, rating in zip(raced.values(), ratings, strict=True)
+    ]
+    return before + [each for each in undone if not each.races]
+
+
 def _moved(standing: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:
     counts = (standing.finishes, standing.wins, standing.last_race_at) if standing else (0, 0, ended_at)
     finishes, wins, last = counts

@@ -13,13 +13,11 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 
-import numpy as np
-
 from racebot.ledger.leaderboards import Rebuild
 from racebot.ledger.rows import START, Leaderboard, Position, RatedRow, Standing, State
 from racebot.ledger.store import Ledger
 from racebot.standings.carry_over import sources_first, states_to_carry_now
-from racebot.standings.rater import Rater, this_platform
+from racebot.standings.rater import Rater, standings_before, this_platform
 
 log = logging.getLogger(__name__)
 
@@ -152,11 +150,10 @@ class RatedAgain:
         now = ledger.leaderboards.carried(board) if carried is None else carried
         self._rater = Rater(board, now, next_sequence=self._sequence)
         self._rows: list[RatedRow] = []
-        self._earlier: dict[str, Standing] = {}
-        self._raced_at: dict[str, datetime] = {}
+        self._unrated: dict[str, Standing] = {}
         self._known: set[str] = set()
         if self._sequence > 1:
-            self._load(ledger.standings.before(board, self._sequence))
+            self._load(None)
 
     def left(self) -> int:
         return self._ledger.races.count_between(self._board, self._last)
@@ -178,8 +175,7 @@ class RatedAgain:
             players = {e.user_id for stored in races for e in stored.result.entrants if e.user_id}
             if self._sequence > 1:
                 if before:  # races stored since the first call may have changed their standings
-                    unknown = players - self._known
-                    self._load(self._ledger.standings.before(self._board, self._sequence, unknown))
+                    self._load(players - self._known)
                 self._rater.load(self._ledger.standings.of(self._board, players - self._known))
                 self._known |= players
             self._rows += [self._rater.rate(stored.result, stored.note) for stored in races]
@@ -190,14 +186,8 @@ class RatedAgain:
 
     def standings(self) -> list[Standing]:
         """Return the standings of all loaded players. A player without any race left has zero races."""
-        found = self._rater.standings()
-        for index, standing in enumerate(found):
-            if standing.last_race_at < self._raced_at.get(standing.player, START.counted_at):
-                # A race that was removed may have been the player's last.
-                last = self._ledger.standings.last_race_before(self._board, standing.player, self._sequence)
-                found[index] = standing._replace(last_race_at=max(last, standing.last_race_at))
-        present = {standing.player for standing in found}
-        return found + [before for player, before in self._earlier.items() if player not in present]
+        rated = {standing.player: standing for standing in self._rater.standings()}
+        return list((self._unrated | rated).values())
 
     def store(self) -> None:
         """Replace the stored ratings from the first race on."""
@@ -211,13 +201,12 @@ class RatedAgain:
                 ledger.standings.remove(board)
             ledger.standings.replace(board, standings)
 
-    def _load(self, earlier: Collection[Standing]) -> None:
-        self._raced_at |= {each.player: each.last_race_at for each in earlier}
-        self._earlier |= {each.player: each._replace(last_race_at=START.counted_at) for each in earlier}
-        self._known |= {each.player for each in earlier}
-        if raced := [self._earlier[each.player] for each in earlier if each.races]:
-            ratings = self._rater.model.rating(np.array([each.state for each in raced])).tolist()
-            self._rater.load(each._replace(rating=r) for each, r in zip(raced, ratings, strict=True))
+    def _load(self, players: Collection[str] | None) -> None:
+        """Begin with the standings before the first race, of these players or of all who have raced since."""
+        earlier = standings_before(self._ledger, self._board, self._sequence, players)
+        self._known.update(each.player for each in earlier)
+        self._unrated.update((each.player, each) for each in earlier if not each.races)
+        self._rater.load(each for each in earlier if each.races)
 
 
 def _start(
