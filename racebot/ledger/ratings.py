@@ -238,16 +238,19 @@ class Standings(LedgerTable):
     def last_races_before(
         self, board: Leaderboard, sequence: int, players: Iterable[str]
     ) -> dict[str, datetime]:
-        """Return when the last race of each player before a sequence number ended, if there is one."""
+        """Return when the last race of each player before a sequence number ended.
+
+        Players without one, or whose only one is deleted and waits to be rated again, have a time long ago.
+        """
         # A race counts from its end, unless it was recorded late or has a date in the future. Only then may
         # an earlier one end later.
         sql = (
-            "SELECT wanted.value, ended_at, ended_at < counted_at OR EXISTS ("
+            "SELECT wanted.value, ended_at, coalesce(ended_at < counted_at, 1) OR EXISTS ("
             "  SELECT 1 FROM races WHERE category = ?4 AND ended_at > counted_at)"
             " FROM json_each(?3) AS wanted CROSS JOIN rated ON leaderboard = ?1 AND sequence = ("
             "  SELECT max(sequence) FROM changes INDEXED BY changes_by_player"
             "  WHERE leaderboard = ?1 AND player = wanted.value AND sequence < ?2)"
-            " CROSS JOIN races ON races.name = race"
+            " LEFT JOIN races ON races.name = race"
         )
         latest = (
             "SELECT max(ended_at) FROM changes INDEXED BY changes_by_player"
@@ -258,7 +261,7 @@ class Standings(LedgerTable):
         ends = {player: ended_at for player, ended_at, _ in found}
         for player in (player for player, _, may_be_earlier in found if may_be_earlier):
             ends[player] = self._connection.value(latest, board.key, sequence, player)
-        return {player: moment_of(ended_at) for player, ended_at in ends.items()}
+        return {player: moment_of(at) if at else START.counted_at for player, at in ends.items()}
 
     def replace(self, board: Leaderboard, standings: Sequence[Standing]) -> None:
         """Replace players' standings. A player without races loses the standing."""

@@ -15,7 +15,9 @@ from racebot.ledger.leaderboards import Rebuild
 from racebot.ledger.orders import OrderKind
 from racebot.ledger.rows import RATED_LATER, Carry
 from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.race import race_report
+from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
 from racebot.settings.model import Settings
 from racebot.standings import orders, rebuild
@@ -180,6 +182,18 @@ def test_new_races_are_rated_on_the_old_ratings_until_the_rebuild_is_done(settle
     assert rebuild_of(settler)
     carry_out(settler, meanwhile)
     assert settler.ledger.ratings.has(board_of(settler, "S1"), later.name)
+    assert_right(settler)
+
+
+def test_earlier_standings_can_be_read_while_a_deleted_race_waits(settler: Settler) -> None:
+    settler.add_past_races([result("first", "zed bo", after=-1, goal="S1")], "import")
+    carry_out(settler)
+    settler.withdraw("orb/first")
+    orders.exclude(settler, settler.ledger.races.find(RACES[4].name), "wrong seed", NOW)
+    settle(settler, replace(NEW, entrants=result("x", "zed bo").entrants))
+    report = leaderboard_report(settler.ledger, board_of(settler, "S1"), Listing(), at=RACES[4].ended_at)
+    assert report.players.rows
+    carry_out(settler)
     assert_right(settler)
 
 
