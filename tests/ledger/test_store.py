@@ -313,13 +313,6 @@ def test_rated_races_round_trip(ledger: Ledger, board: Leaderboard) -> None:
     assert ledger.ratings.last_counted(board) == NOON + timedelta(hours=2)
 
 
-def test_a_race_counts_once_on_a_leaderboard(ledger: Ledger, board: Leaderboard) -> None:
-    write(ledger, board, [A], [])
-    with pytest.raises(LedgerError):
-        write(ledger, board, [replace(A, sequence=2)], [])
-    assert ledger.ratings.rows(board) == [A]
-
-
 @given(
     st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=3), st.floats(-1e6, 1e6)
 )

@@ -235,15 +235,6 @@ def test_merged_accounts_that_meet_later_are_rated_separately_in_that_race(settl
     assert verify(settler.ledger, board_of(settler)) == []
 
 
-def test_two_accounts_merged_into_one_may_meet_later(settler: Settler) -> None:
-    merged(settler)
-    settler.add_past_races([result("e", "older bo", after=4)], "import")
-    orders.merge_accounts(settler, player(settler, "older"), player(settler, "cy"), "", LATER)
-    settle(settler, result("f", "old older ann", after=9))
-    row = existing(settler.ledger.ratings.get(board_of(settler), f"{CATEGORY}/f"))
-    assert {change.player for change in row.changes} == {"id-old", "id-older", "id-ann"}, "none is replaced"
-
-
 def test_an_account_is_never_merged_into_one_that_was_merged_itself(settler: Settler) -> None:
     merged(settler)
     race = result("e", "old cy ann", after=9)
