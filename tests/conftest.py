@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -14,6 +15,11 @@ from worker_support import Sandbox, open_sandbox, reserved_port
 from racebot.ledger.store import Ledger
 from racebot.ratings import fast
 
+if sys.dont_write_bytecode:  # the tests start many programs, which need not compile every library each time
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.pycache_prefix = str(Path(__file__).parents[1] / ".pytest_cache" / "bytecode")
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 for name in [name for name in os.environ if name.upper().startswith("RACEBOT_")]:
     del os.environ[name]  # a bot's settings must not reach the tests
 # A script's background job ignores SIGINT, and the programs under test would inherit that.
