@@ -135,18 +135,14 @@ def seen(shown: RaceResult | None = None, version: int | None = 1, status: str =
 
 
 def user_document(name: str) -> dict[str, Any]:
+    """An account as the site describes it. Documents lack the keys that the bot does not read."""
     return {
         "id": f"id-{name}",
-        "full_name": f"{name.title()}#0007",
         "name": name.title(),
         "discriminator": "0007",
-        "url": f"/user/id-{name}/{name}",
         "avatar": None,
         "pronouns": None,
-        "flair": "",
         "twitch_name": None,
-        "twitch_display_name": None,
-        "twitch_channel": None,
         "can_moderate": False,
     }
 
@@ -158,18 +154,12 @@ def entrant_document(
     return {
         "user": None if name is None else user_document(name),
         "team": None,
-        "status": {"value": status, "verbose_value": status.title(), "help_text": ""},
+        "status": {"value": status},
         "finish_time": time,
         "finished_at": None,
         "place": place,
-        "place_ordinal": None if place is None else f"{place}th",
-        "score": None,
-        "score_change": None,
-        "comment": None,
-        "has_comment": False,
         "stream_live": False,
         "stream_override": False,
-        "actions": [],
         **facts,
     }
 
@@ -180,18 +170,13 @@ def listed_document(
     """A race as the list of past races describes it."""
     return {
         "name": f"{CATEGORY}/{slug}",
-        "status": {"value": status, "verbose_value": status.title(), "help_text": ""},
+        "status": {"value": status},
         "url": f"/{CATEGORY}/{slug}",
-        "data_url": f"/{CATEGORY}/{slug}/data",
         "goal": {"name": GOAL, "custom": False},
         "info": "",
-        "entrants_count": len(entrants),
-        "entrants_count_finished": len(entrants),
-        "entrants_count_inactive": 0,
         "entrants": list(entrants),
         "opened_at": "2026-03-01T10:00:00.100Z",
         "started_at": "2026-03-01T10:30:00.200Z",
-        "time_limit": "P1DT00H00M00S",
         "opened_by_bot": None,
         "ended_at": "2026-03-01T12:00:00.000Z" if status == "finished" else None,
         "cancelled_at": None,
@@ -203,15 +188,8 @@ def listed_document(
 
 def room(goal: str = GOAL, category: str = CATEGORY, slug: str = "first", **facts: Any) -> Race:
     """A room that is open, as its category lists it."""
-    shown = {
-        "status": "open",
-        "version": None,
-        "recordable": True,
-        "recorded": False,
-        "result": None,
-        **facts,
-    }
-    return Race(f"{category}/{slug}", category, goal=goal, **shown)
+    shown = {"status": "open", "version": None, "recordable": True, "recorded": False, "result": None}
+    return Race(f"{category}/{slug}", category, goal=goal, **shown | facts)
 
 
 def race_document(
@@ -225,12 +203,8 @@ def race_document(
     return {
         "version": version,
         "slug": slug,
-        "websocket_url": f"/ws/race/{slug}",
-        "websocket_bot_url": f"/ws/o/bot/{slug}",
-        "websocket_oauth_url": f"/ws/o/race/{slug}",
         "category": {"name": "Orb Hunt", "short_name": "Orb", "slug": CATEGORY, "url": f"/{CATEGORY}"},
         "info_bot": None,
-        "info_user": None,
         "team_race": False,
         "hide_entrants": False,
         "bot_meta": {},

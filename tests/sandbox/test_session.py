@@ -19,7 +19,7 @@ from racebot.sandbox.session import (
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
 
 from .conftest import Make
-from .test_render import MESSAGE, check
+from .test_render import check
 
 GUIDS = itertools.count()
 
@@ -79,7 +79,7 @@ def test_a_message_comes_back_under_the_name_of_its_bot(bot: Bot, site: FakeSite
     (echo,) = bot.say("two\nlines", actions={"Why?": {"message": "!why", "help_text": "explain"}})
     assert list(echo) == ["type", "date", "message"]
     assert echo["type"] == "chat.message"
-    check(echo["message"], MESSAGE)
+    check(echo["message"], "MESSAGE")
     assert echo["message"]["bot"] == site.bot.name
     assert echo["message"]["message"] == "two\nlines"
     assert echo["message"]["actions"] == {"Why?": {"message": "!why", "help_text": "explain"}}
