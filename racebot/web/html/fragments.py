@@ -304,3 +304,16 @@ def leader(view: LedgerView, board: Board) -> NamedPlayer | None:
 def champions(view: LedgerView, board: Board) -> list[PodiumPlace]:
     best = podium(view.ledger, board.stored, board.listing, view.report(board).players)
     return [each for each in best if each.place == 1]
+
+
+def tabs_of(board: Board) -> dict[str, str]:
+    address = board.address
+    more = {"Ratings": address.of(addresses.RATINGS)} if board.listing.ordering else {}
+    more |= {"Recap": address.of(addresses.RECAP)} if board.final_since else {}
+    return {
+        "Leaderboard": address.page(),
+        **more,
+        "Races": address.of(addresses.RACES),
+        "Records": address.of(addresses.FAME),
+        "How it works": address.of(addresses.EXPLAINED),
+    }

@@ -36,10 +36,9 @@ def search(request: PageRequest) -> Content:
 def index(request: PageRequest) -> Content:
     """Return a script with the names and addresses of all players and leaderboards, for an export.
 
-    Each player has the address of an avatar, or initials after the number of their color. Then come the
-    points on their main leaderboard, and that leaderboard's index. Each leaderboard has
-    the name of its category, empty if all have the same. The last entry has names with other letters than
-    A to Z in Latin letters, by name.
+    Each player has an avatar's address, or initials after the number of their color, then the points on their
+    main leaderboard and its index; each leaderboard its category's name, empty if all have the same. `latin`
+    has names with other letters than A to Z in Latin letters.
     """
     if request.served:
         return None
@@ -51,8 +50,14 @@ def index(request: PageRequest) -> Content:
         ]
     points = {player: main for _, _, player, *main in sorted(standings)}
     players = [
-        [each.id, shown_name(each.name), _face(request, each), *points.get(each.id, ())]
+        [
+            each.id,
+            shown_name(each.name),
+            face.small or f"{face.color}{face.initials}",
+            *points.get(each.id, ()),
+        ]
         for each in request.view.rated_players.values()
+        for face in [request.view.face(each.id, each.name)]
     ]
     boards = [
         [board.address.page(), shown_name(board.name), _category(request, board)]

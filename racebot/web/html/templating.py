@@ -102,22 +102,8 @@ def board_page(
         totals=totals,
         category=request.view.category_face(board.category),
         siblings=request.view.by_last_race(request.view.siblings(board)),
-        tabs_of=_tabs_of,
         **context,
     )
-
-
-def _tabs_of(board: Board) -> dict[str, str]:
-    address = board.address
-    more = {"Ratings": address.of(addresses.RATINGS)} if board.listing.ordering else {}
-    more |= {"Recap": address.of(addresses.RECAP)} if board.final_since else {}
-    return {
-        "Leaderboard": address.page(),
-        **more,
-        "Races": address.of(addresses.RACES),
-        "Records": address.of(addresses.FAME),
-        "How it works": address.of(addresses.EXPLAINED),
-    }
 
 
 def render(

@@ -210,7 +210,9 @@ def _card_of(request: PageRequest, title: str, about: str, player: str = "") -> 
     """Return a card with a title and a line about it, and if it is that of a player, with the picture."""
     canvas, found = Canvas(), request.view.pictures.get(player)
     picture = found and request.view.picture(found)
-    drawn = picture and canvas.portrait(RIGHT - PORTRAIT, 56, PORTRAIT, picture)
+    drawn = _resized(picture, PORTRAIT) if picture else None
+    if drawn is not None:
+        canvas.panel((RIGHT - PORTRAIT, 56, RIGHT, 56 + PORTRAIT), drawn.convert("RGB"), PORTRAIT / 2)
     canvas.title(name(title), limit=RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0))
     y, most = (186, RIGHT - MARGIN - PORTRAIT) if player else (176, RIGHT - MARGIN)
     canvas.text(MARGIN, y, about, _SMALL, SOFT, limit=most)
@@ -341,13 +343,6 @@ class Canvas:
         y = self.row(number, str(place), name, limit=RIGHT - 420)
         self.text(RIGHT - 240, y, counted(races, "race"), _SMALL, SOFT, align=1)
         return self.text(RIGHT, y, total, Style(36, 800), align=1)
-
-    def portrait(self, x: float, y: float, side: int, picture: bytes) -> bool:
-        """Draw a round picture. Return False if it cannot be read."""
-        shown = _resized(picture, side)
-        if shown is not None:
-            self.panel((x, y, x + side, y + side), shown.convert("RGB"), side / 2)
-        return shown is not None
 
     def graph(self, box: Box, values: Sequence[float]) -> None:
         """Draw a line through two values or more, with the highest and the last one marked."""

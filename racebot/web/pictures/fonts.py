@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont, features
 
@@ -41,8 +42,7 @@ class Style:
     weight: int = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """A part of a text that one font can draw."""
 
     text: str
@@ -109,31 +109,24 @@ def _features(text: str) -> list[str] | None:
 
 
 def _parts(text: str) -> list[tuple[str, str]]:
+    """Split a text by the font that draws each part, without characters that no font has."""
     drawn: list[tuple[str, str]] = []
     letter, marks = None, 0  # a letter that no font has is left out with its marks
     for char in text:
+        category = unicodedata.category(char)
         if char.isspace():
             path: str | None = drawn[-1][1] if drawn else _paths()[0]
-        elif _joins(char):
+        elif category in {"Mn", "Mc", "Me", "Cf"}:  # a mark or a joiner, which belongs to the letter before
             marks += 1
-            path = letter if letter and marks <= MOST_MARKS and _stays(char, letter) else None
+            invisible = category == "Cf" or "\ufe00" <= char <= "\ufe0f"  # shaping needs no glyph for these
+            stays = letter and marks <= MOST_MARKS and (_SHAPING if invisible else _has(letter, char))
+            path = letter if stays else None
         else:
             path = letter = _font_of(char)
             marks = 0
         if path is not None:
             drawn.append((char, path))
     return [("".join(char for char, _ in run), path) for path, run in groupby(drawn, key=itemgetter(1))]
-
-
-def _joins(char: str) -> bool:
-    """Return whether a character belongs to the one before: a mark or a joiner."""
-    return unicodedata.category(char) in {"Mn", "Mc", "Me", "Cf"}
-
-
-def _stays(char: str, path: str) -> bool:
-    """Return whether a font draws a mark or joiner. Shaping needs no glyph for a joiner."""
-    invisible = unicodedata.category(char) == "Cf" or "\ufe00" <= char <= "\ufe0f"
-    return _SHAPING if invisible else _has(path, char)
 
 
 @lru_cache(maxsize=4096)
@@ -192,13 +185,5 @@ BADGE_TEXT = Style(11, 500)
 def badge(label: str, value: str, color: str) -> bytes:
     """Draw a badge as SVG, its texts stretched to their width in our fonts, which a viewer may lack."""
     label_width, value_width = (round(width(each, BADGE_TEXT)) or 8 for each in (label, value))
-    return templating.render(
-        "badge.svg",
-        "",
-        label=label,
-        value=value,
-        spoken=isolated(label),
-        label_width=label_width,
-        value_width=value_width,
-        color=color,
-    )
+    facts: dict[str, Any] = {"label_width": label_width, "value_width": value_width, "color": color}
+    return templating.render("badge.svg", "", label=label, value=value, spoken=isolated(label), **facts)
