@@ -19,7 +19,7 @@ from pydantic import SecretStr, ValidationError
 from room_support import NAME, Follower
 from worker_support import Sandbox, spaced, until
 
-from racebot.bot.discord import DiscordSender, check
+from racebot.bot.discord import LONGEST_PAUSE, DiscordSender, check
 from racebot.bot.discord_posts import Embed
 from racebot.bot.failures import Backoff, Health
 from racebot.bot.status import status
@@ -377,7 +377,7 @@ async def test_order_edits_what_names_its_player_after_new_races_and_newest_firs
 async def test_limit_of_discord_as_a_whole_holds_for_every_webhook(made: Make, sandbox: Sandbox) -> None:
     own = {"name": "B", "goals": ["B"], "discord": f"{sandbox.address}/api/webhooks/2/x"}
     channel = made(leaderboards=[own])
-    everywhere = json.dumps({"message": "slow down", "retry_after": 60, "global": True})
+    everywhere = json.dumps({"message": "slow down", "retry_after": 1e9, "global": True})
     channel.faults.fail_http(1, 429, body=everywhere, path="/api/")
     for race in RECORDED, result("q", "ann bo", goal="B"):
         channel.record(race)
@@ -385,6 +385,8 @@ async def test_limit_of_discord_as_a_whole_holds_for_every_webhook(made: Make, s
     for _ in range(3):
         await channel.sender.send()
     assert channel.requests() == 1
+    channel.backoff.clock = lambda: time.monotonic() + LONGEST_PAUSE
+    assert len(await channel.shown()) == 2
 
 
 async def test_backfilled_races_and_old_seasons_are_not_posted(made: Make) -> None:
