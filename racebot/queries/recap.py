@@ -9,7 +9,6 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 import numpy as np
 
@@ -73,13 +72,6 @@ class Week:
     most_races: Mapping[str, int]
 
 
-class Correction(NamedTuple):
-    """A race of a final season that was recorded, corrected or left out by an order at a later time."""
-
-    race: str
-    at: datetime
-
-
 def final_from(rule: RoomRule) -> datetime | None:
     """Return when a season becomes final, None without an end: once its last races have settled.
 
@@ -99,8 +91,8 @@ def final_since(board: Leaderboard, now: datetime) -> datetime | None:
     return moment if moment is not None and moment <= now else None
 
 
-def corrections(ledger: Ledger, board: Leaderboard, final: datetime) -> list[Correction]:
-    """Return the races of a season that changed since it was final, the latest first."""
+def corrections(ledger: Ledger, board: Leaderboard, final: datetime) -> list[tuple[str, datetime]]:
+    """Return the races of a season that changed since it was final and when, the latest first."""
     kinds = ["exclude", "include", *(["skip", "count"] if board.rule.finished else [])]
     sql = (
         "SELECT race, max(coalesce(corrected_at, counted_at), coalesce(max(given_at), '')) AS moment"
@@ -109,7 +101,7 @@ def corrections(ledger: Ledger, board: Leaderboard, final: datetime) -> list[Cor
         " WHERE leaderboard = ? GROUP BY race HAVING moment > ? ORDER BY moment DESC, race"
     )
     rows = ledger.connection.rows(sql, json.dumps(kinds), board.key, exact_time(final))
-    return [Correction(row["race"], moment_of(row["moment"])) for row in rows]
+    return [(race, moment_of(moment)) for race, moment in rows]
 
 
 def recap(ledger: Ledger, board: Leaderboard, listing: Listing) -> Recap:
