@@ -35,9 +35,10 @@ from racebot.text.parse import did_you_mean
 from racebot.text.safe import printable
 
 if TYPE_CHECKING:
-    from racebot.racetime.client import Site
-if TYPE_CHECKING:
     from racebot.files.read import RaceFiles
+    from racebot.races.result import RaceResult
+    from racebot.racetime.client import Site
+    from racebot.racetime.payload import Race
 
 
 T = TypeVar("T")
@@ -116,6 +117,16 @@ def ask_own_site(settings: Settings, question: Callable[[Site], Awaitable[T]]) -
         with Ledger.open_to_read(settings.database) as ledger:
             ledger.belong_to(settings.site, learn=False)
     return ask_site(settings.site, question, interval=settings.request_interval)
+
+
+def final_results(settings: Settings, rooms: Sequence[str]) -> dict[str, RaceResult | None]:
+    """Return the result of each room as the site shows it now, None without a final one."""
+
+    async def read(site: Site) -> list[Race]:
+        return [(await site.race(room))[0] for room in rooms]
+
+    results = zip(rooms, (race.result for race in ask_own_site(settings, read)), strict=True)
+    return {room: result if result and result.final else None for room, result in results}
 
 
 def create_ledger(settings: Settings) -> None:

@@ -242,9 +242,8 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
 
 def _unrecorded_result(settings: Settings, rules: RatingRules, name: str) -> RaceResult:
     """Return the result of a race that counts without a record, as the site shows it now."""
-    race, _ = common.ask_own_site(settings, lambda site: site.race(name))
-    result = race.result
-    if result is None or not result.final:
+    result = common.final_results(settings, [name])[name]
+    if result is None:
         raise OrderError(f"{name} is not finished: repeat this afterwards")
     if rules.grace(result) is None:
         raise OrderError(f"{name} counts on no leaderboard with counts = 'finished'")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import tomlkit
 import typer
@@ -23,7 +23,7 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.recap import final_from
 from racebot.races.events import Event, SourceKind, Timing, by_result
-from racebot.races.result import Entrant, RaceResult
+from racebot.races.result import Entrant
 from racebot.races.rooms import RoomRule, room_named
 from racebot.settings import sources
 from racebot.settings.model import Settings
@@ -33,10 +33,6 @@ from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
 from racebot.text.format import timer
 from racebot.text.parse import changed_number
-
-if TYPE_CHECKING:
-    from racebot.racetime.client import Site
-    from racebot.racetime.payload import Race
 
 NUMBERED = {"goals", "custom_goals", "info"}
 """Conditions that often have the season's number in them."""
@@ -108,7 +104,7 @@ def event_step(
             asks = step == "remove" and not sources
             if asks and not common.confirmed(settings, ledger, f"Remove {event.title}?", yes=yes):
                 return
-            results = _read(settings, rooms) if step in {"add", "close"} and rooms else {}
+            results = common.final_results(settings, rooms) if step in {"add", "close"} and rooms else {}
             if results:
                 ledger.belong_to(settings.site)
             seen: dict[str, Any] = {"guests": guest or (), "rooms": results.values(), "new": new}
@@ -146,17 +142,6 @@ def _rooms(given: Iterable[str]) -> list[str]:
         return [room_named(each) for each in given]
     except ValueError as error:
         raise SettingsError(f"{error}, or a file ({', '.join(FILE_SUFFIXES)})") from None
-
-
-def _read(settings: Settings, rooms: Sequence[str]) -> dict[str, RaceResult | None]:
-    """Return the result of each room as the site shows it now, None without a final one."""
-
-    async def read(site: Site) -> list[Race]:
-        return [(await site.race(room))[0] for room in rooms]
-
-    races = common.ask_own_site(settings, read)
-    results = zip(rooms, (race.result for race in races), strict=True)
-    return {room: result if result and result.final else None for room, result in results}
 
 
 def _show(ledger: Ledger, event: Event, *, in_full: bool = False) -> None:

@@ -586,8 +586,8 @@ def test_leaderboard_can_have_its_own_listing_rules(folder: Path) -> None:
     table = '[[leaderboards]]\nname = "Any Orb"\ngoals = ["Any Orb"]\ncategory = "orb"\ninactive_days = 30\n'
     toml(folder, f"minimum_finishes = 2\n{table}")
     board = Leaderboard("orb", "Any Orb", ("Any Orb",), "trueskill", {}, "ignore")
-    assert listing_of(load(folder), board) == Listing(2, 30)
-    assert listing_of(load(folder), replace(board, category="other")) == Listing(2, 0)
+    assert listing_of(load(folder), board) == Listing(2, 30, provisional_races=5)
+    assert listing_of(load(folder), replace(board, category="other")) == Listing(2, 0, provisional_races=5)
 
 
 # Secrets in files
