@@ -158,15 +158,16 @@ class Texts(BaseModel):
     score_cut: str = _text("the cut is {line}", "the total at the cut")
     scores_missing: str = _text("{leaderboard} has no {cut:cut|scores by par}.", "where there is none")
     need: str = _text("{leaderboard}: {ordinal} with {score}; the cut is {line}. ", "opens !need", "name")
-    need_secured: str = _text("Secured.", "follows it if the place is certain")
-    need_inside: str = _text("Inside the cut unless others improve.", "the same if the place is not certain")
+    need_outlook: str = _text(
+        "{secured:Secured.|}{inside:Inside the cut unless others improve.|}"
+        "{beyond:The next race alone cannot be enough.|}{left:|No race is left that can count.}",
+        "follows it for a racer inside the cut, or too far from it",
+    )
     need_race: str = _text(
         "You are in with {any:any finish in the next race|{time} or faster in the next race (par {par})}, "
         "if nobody else improves.",
         "the same for a racer outside the cut",
     )
-    need_out_of_reach: str = _text("The next race alone cannot be enough.", "the same if no time is enough")
-    need_over: str = _text("No race is left that can count.", "the same if it is too late")
     why_score: str = _text(
         "score {score}: {time} at a par of {par}"
         "{allowed:, {fast} allowed for a fast seed, {spread} for spread times|}"
@@ -201,24 +202,25 @@ class Texts(BaseModel):
     )
     help_moderators: str = _text("Moderators: {commands}", "follows for moderators")
     help_name: str = _text("name", "stands for a player's name in it")
-    off: str = _text(
-        "I'll stay quiet here; the race still counts. Type {command} on to bring me back.",
-        "answers !ratings off",
+    quiet: str = _text(
+        "{quiet:I'll stay quiet here; the race still counts. Type {command} on to bring me back.|"
+        "I'm back in this room.}",
+        "answers !ratings off and on",
     )
-    on: str = _text("I'm back in this room.", "answers !ratings on")
     counts: str = _text(
         "This race counts {record:if it is recorded|}{over:now|}{waits:once its result stands|}.",
         "answers !ratings count and skip",
     )
     skipped: str = _text("This race does not count. {command} count undoes this.", "answers !ratings skip")
-    event_unknown: str = _text("No open event has that name.", "answers !ratings event")
-    event_taken: str = _text("This room belongs to another event.", "the same if it does")
+    event_refused: str = _text(
+        "{taken:This room belongs to another event.|No open event has that name.}", "answers !ratings event"
+    )
     nothing_to_repeat: str = _text("No rating changes to repeat here.", "answers !ratings redo")
     hidden: str = _text(
-        "Your name is hidden. Your races still count. Write {command} show me to undo.",
-        "answers !ratings hide me",
+        "{hidden:Your name is hidden. Your races still count. Write {command} show me to undo.|"
+        "Your name is shown again.}",
+        "answers !ratings hide me and show me",
     )
-    unhidden: str = _text("Your name is shown again.", "answers !ratings show me")
     hidden_by_operator: str = _text(
         "This bot's operator hid your name. Only they can show it again.", "answers both if the operator did"
     )

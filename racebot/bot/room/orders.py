@@ -98,7 +98,7 @@ class RoomOrders:
                 return ""  # a chat history shows it again
             return self._join_event(order, race) if order.word == EVENT else self._decide(order, race)
         if order.word in QUIET:
-            return self._with_command(self.texts.off) if QUIET[order.word] else self.texts.on
+            return self._with_command(self.texts.quiet, quiet=QUIET[order.word])
         again = self.work.say_again(race.result, order.message.id)
         return "" if again else self.texts.nothing_to_repeat
 
@@ -127,9 +127,9 @@ class RoomOrders:
         settler = self.work.settler
         event = settler.ledger.events.open_to(race.category, order.event, race.started_at or order.given_at)
         if event is None:
-            return self.texts.event_unknown
+            return self.texts.event_refused.format(taken=Count(False))
         if settler.rules.events.get(race.name, event.name) != event.name:
-            return self.texts.event_taken
+            return self.texts.event_refused.format(taken=Count(True))
         if race.name not in settler.rules.events:
             self.work.withdraw(race.name)  # what chat heard is withdrawn as it is told of the event
         result = race.result if race.result is not None and race.result.final else None
@@ -149,7 +149,8 @@ class RoomOrders:
             carry_out(settler, player, REASON, order.given_at, by_player=True)
         if False in people.hiding(player.id):  # the operator hid them, too
             return self.texts.hidden_by_operator
-        return self._with_command(self.texts.hidden if hides else self.texts.unhidden)
+        return self._with_command(self.texts.hidden, hidden=hides)
 
-    def _with_command(self, text: str) -> str:
-        return text.format(command=self.names.line(Command.HELP))
+    def _with_command(self, text: str, **choices: bool) -> str:
+        chosen = {name: Count(value) for name, value in choices.items()}
+        return text.format(command=self.names.line(Command.HELP), **chosen)

@@ -154,19 +154,18 @@ def score(context: Context, command: Command, person: NamedPlayer, race: Race) -
     }
     if command is Command.NEED and forecast is not None:
         outlook = forecast.of(standing)
-        text = {
-            Chance.SECURED: texts.need_secured,
-            Chance.INSIDE: texts.need_inside,
-            Chance.TIME: texts.need_race,
-            Chance.FINISH: texts.need_race,
-            Chance.OUT_OF_REACH: texts.need_out_of_reach,
-            Chance.OVER: texts.need_over,
-        }[outlook.chance]
-        return texts.need.format(**values) + text.format(
-            any=Count(outlook.chance is Chance.FINISH),
-            time=timer(outlook.time or 0),
-            par=timer(forecast.par.time if forecast.par else 0),
-        )
+        chance, par = outlook.chance, timer(forecast.par.time if forecast.par else 0)
+        if chance in {Chance.TIME, Chance.FINISH}:
+            is_any, time = Count(chance is Chance.FINISH), timer(outlook.time or 0)
+            text = texts.need_race.format(any=is_any, time=time, par=par)
+        else:
+            text = texts.need_outlook.format(
+                secured=Count(chance is Chance.SECURED),
+                inside=Count(chance is Chance.INSIDE),
+                beyond=Count(chance is Chance.OUT_OF_REACH),
+                left=Count(chance is not Chance.OVER),
+            )
+        return texts.need.format(**values) + text
     shown = [(f"{each.score:.1f}", at in standing.counted) for at, each in enumerate(standing.scores) if each]
     counted, dropped = (", ".join(s for s, counts in shown if counts is wanted) for wanted in (True, False))
     division, least = standing.total.division, Count(standing.total.divisor)

@@ -24,6 +24,9 @@ from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
 from racebot.text.format import Count
 
+OFF, ON = (Texts().quiet.format(quiet=Count(is_quiet), command="!ratings") for is_quiet in (1, 0))
+TAKEN, UNKNOWN = (Texts().event_refused.format(taken=Count(is_taken)) for is_taken in (1, 0))
+HIDDEN, SHOWN = (Texts().hidden.format(hidden=Count(is_hidden), command="!ratings") for is_hidden in (1, 0))
 RESULT = result("r", "ann bo", recorded=False)
 FINISHED = seen(RESULT)
 BO: dict[str, Any] = {"user_id": "id-bo", "user_name": "Bo"}
@@ -173,12 +176,12 @@ def test_the_limit_of_answers_does_not_apply_to_moderators_orders(ledger: Ledger
 
 
 def test_moderator_switches_the_bot_off_and_on(talk: Talk, clock: Clock) -> None:
-    assert talk.say("!ratings off", moderator=True) == Reply(Texts().off.format(command="!ratings"), None)
+    assert talk.say("!ratings off", moderator=True) == Reply(OFF, None)
     assert talk.say("!rating") is None
     assert talk.say("!ratings off") is None, "unauthorised users get no answer"
     talk.follower.show_final(RESULT)
     assert talk.follower.waiting() == []
-    assert talk.say("!ratings ON.", moderator=True) == Reply(Texts().on, None)
+    assert talk.say("!ratings ON.", moderator=True) == Reply(ON, None)
     (said,) = talk.follower.waiting()
     assert said.startswith("Ratings if recorded (Any Orb): 1 Ann")
     assert talk.say("!rating") is not None
@@ -387,7 +390,7 @@ def test_a_room_can_only_join_an_open_event_that_takes_it(
 ) -> None:
     week_one(talk, timing)
     at = {"moderator": True, "posted_at": NOON.timestamp()}
-    assert talk.say(f"!ratings event {text}", race, **at) == Reply(Texts().event_unknown, None)  # type: ignore[arg-type]
+    assert talk.say(f"!ratings event {text}", race, **at) == Reply(UNKNOWN, None)  # type: ignore[arg-type]
     assert talk.ledger.events.rooms() == {}
 
 
@@ -398,7 +401,7 @@ def test_a_room_belongs_to_one_event(talk: Talk) -> None:
     at = {"moderator": True, "posted_at": NOON.timestamp() + 1}
     talk.follower.work.tell_of_event(NAME)
     assert talk.follower.deliver() == [Texts().in_event.format(event="Other", shown=Count(True))]
-    assert talk.say("!ratings event Week 1", **at) == Reply(Texts().event_taken, None)  # type: ignore[arg-type]
+    assert talk.say("!ratings event Week 1", **at) == Reply(TAKEN, None)  # type: ignore[arg-type]
     assert talk.say("!ratings event Other", **at) is None, "it knows already"  # type: ignore[arg-type]
     assert talk.follower.waiting() == []
 
@@ -448,13 +451,13 @@ def test_the_same_answer_is_given_once_in_thirty_seconds(talk: Talk) -> None:
 @pytest.mark.parametrize("has_raced", [True, False])
 def test_players_can_take_their_name_off_the_lists_and_messages(talk: Talk, *, has_raced: bool) -> None:
     talk.follower.read(seen(result("earlier", "bo ann" if has_raced else "bo cy")))
-    assert talk.say("!ratings hide me!") == Reply(Texts().hidden.format(command="!ratings"), "id-ann")
+    assert talk.say("!ratings hide me!") == Reply(HIDDEN, "id-ann")
     talk.follower.show_final(RESULT)
     (text,) = talk.follower.waiting()
     assert "Bo" in text
     assert "Ann" not in text
     assert "Ann" not in talk.answer("!leaderboard")
-    assert talk.say("!ratings show me") == Reply(Texts().unhidden, "id-ann")
+    assert talk.say("!ratings show me") == Reply(SHOWN, "id-ann")
     assert not talk.ledger.people.is_hidden("id-ann")
     assert ("Ann" in talk.answer("!leaderboard")) is has_raced
 
@@ -511,5 +514,5 @@ def test_players_cannot_show_a_name_that_the_operator_hid_but_may_wish_for_it(ta
     assert talk.ledger.people.is_hidden("id-ann")
     orders.unhide(settler, ann, "", NOON)
     assert talk.ledger.people.is_hidden("id-ann"), "as the player wishes"
-    assert talk.say("!ratings show me") == Reply(Texts().unhidden, "id-ann")
+    assert talk.say("!ratings show me") == Reply(SHOWN, "id-ann")
     assert not talk.ledger.people.is_hidden("id-ann")

@@ -36,6 +36,7 @@ from racebot.telemetry.logs import FailureLog
 from racebot.text.format import Count
 
 TEXTS = Texts()
+ON = TEXTS.quiet.format(quiet=Count(False), command="")
 COUNTS = TEXTS.counts.format(record=Count(False), over=Count(True), waits=Count(False))
 WAITS = TEXTS.counts.format(record=Count(False), over=Count(False), waits=Count(True))
 CUSTOM: dict[str, Any] = {"goal": "Cup 1", "custom_goal": True, "recordable": False, "recorded": False}
@@ -114,7 +115,7 @@ async def _never(_: Race) -> None:
 
 CARRIED_OUT: dict[str, Callable[[Room], object]] = {
     "off": lambda room: (row := room.ledger.cases.get(NAME)) and row.quiet,
-    "on": lambda room: TEXTS.on in room.said,
+    "on": lambda room: ON in room.said,
     "count": lambda room: room.ledger.races.has(NAME),
     "skip": lambda room: room.ledger.orders.all()[-1].kind == "skip",
     "event Week 1": lambda room: room.ledger.events.rooms(),
