@@ -17,7 +17,6 @@ from functools import partial
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from threading import Timer
 from typing import Any, TextIO
 
 from racebot.errors import MissingExtraError, PayloadError
@@ -113,10 +112,10 @@ class File:
         if importlib.util.find_spec(library) is None:
             raise MissingExtraError("files", f"{self.path}: {what} files cannot be read yet")
         rows = self._isolated_rows(sheet or "")
-        names = next(rows)
+        names, _ = next(rows)
         for name, cells in groupby(rows, key=itemgetter(0)):
             several = [f"read the sheet {name!r}, one of {len(names)}"] if names[1:] else []
-            numbered = enumerate(cells, start=1)
+            numbered = enumerate(cells, start=0)
             yield several, ((number, [cell.strip() for cell in row]) for number, (_, row) in numbered)
 
     def lines(self, separator: str) -> Iterator[str]:
@@ -142,7 +141,7 @@ class File:
             raise PayloadError(f"{where}: {error}: correct the quotation marks") from None
 
     def _isolated_rows(self, sheet: str) -> Iterator[Any]:
-        """Yield what `isolated` prints, and end it after `isolated.MOST_SECONDS`.
+        """Yield what `isolated` prints.
 
         Raises:
             PayloadError: the file is damaged, or needs more time or memory than it may have.
@@ -150,13 +149,11 @@ class File:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "copy"
             copy.write_bytes(self.content)
-            command = [sys.executable, "-P", "-m", isolated.__name__, self.kind, str(copy), sheet]
+            limits = [str(isolated.MOST_SECONDS), self.kind]
+            command = [sys.executable, "-P", "-m", isolated.__name__, *limits, str(copy), sheet]
             with subprocess.Popen(  # noqa: S603 - our own program
                 command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             ) as process:
-                clock = Timer(isolated.MOST_SECONDS, process.kill)
-                clock.daemon = True
-                clock.start()
                 try:
                     for line in process.stdout or ():
                         row = json.loads(line)
@@ -166,7 +163,6 @@ class File:
                     if process.wait() == 0:
                         return
                 finally:
-                    clock.cancel()
                     process.kill()
         most = isolated.MOST_MEMORY // 2**20
         raise PayloadError(

@@ -1,5 +1,6 @@
 import csv
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ import pytest
 from racebot.errors import MissingExtraError, PayloadError
 from racebot.files.options import options_of
 from racebot.files.read import RaceFiles, read_races
+from racebot.files.rows import File
 from racebot.races.result import EntrantStatus, RaceResult
 
 HEAD = "race,ended_at,player,time\n"
@@ -248,3 +250,14 @@ def test_a_damaged_file_and_a_missing_extra_are_named(
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingExtraError, match=r"'\.\[files\]'"):
         read(path)
+
+
+@pytest.mark.long
+def test_a_slow_reader_costs_a_file_none_of_its_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("racebot.files.isolated.MOST_SECONDS", 2)
+    lines = "race,player\n" + f"r,{'Ann' * 20}\n" * 20_000
+    tables = File.open(write_parquet(path.with_suffix(".parquet"), lines)).tables(None)
+    _, rows = next(tables)
+    next(rows)
+    time.sleep(2.5)
+    assert len(list(rows)) == 20_001
