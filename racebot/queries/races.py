@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from racebot.errors import DamagedRaceError, PayloadError
-from racebot.ledger.rows import START, damaged_race, moment_of, parts_of, states_of
+from racebot.ledger.rows import START, damaged_race, moment_of, parts_of
 from racebot.ledger.store import Ledger
 from racebot.queries import FinishTime, OptionalId, Parts, Place, ShownId
 from racebot.races.outcome import TeamPolicy, places
@@ -71,23 +71,18 @@ class RaceDigest:
     """A hash of everything the ledger stores about a race on a leaderboard, and the race's players."""
 
     race: str
-    sequence: int
     players: tuple[str, ...]
     value: int
 
 
 class Entries(NamedTuple):
-    """Rated entrants as arrays of shape [entries], with the model's states before the race.
-
-    A place is infinite without a finish, and `state` has the shape [entries, k].
-    """
+    """Rated entrants as arrays of shape [entries]. A place is infinite without a finish."""
 
     sequence: NDArray[np.int64]
     place: FloatArray
     before: NDArray[np.int64]
     after: NDArray[np.int64]
     races_before: NDArray[np.int64]
-    state: FloatArray
 
 
 def latest_races(ledger: Ledger, leaderboard: int, limit: int, offset: int = 0) -> list[RaceRow]:
@@ -173,7 +168,7 @@ def rating_changes(
 def last_entries(ledger: Ledger, leaderboard: int, races: int) -> Entries | None:
     """Return the entrants of the last `races` races of the sequence in order, None without any."""
     rows = ledger.connection.rows(
-        "SELECT sequence, coalesce(place, 9e999), points_before, points_after, races_before, state_before"
+        "SELECT sequence, coalesce(place, 9e999), points_before, points_after, races_before"
         " FROM changes"
         " WHERE leaderboard = ?1 AND sequence > ("
         "  SELECT coalesce(max(sequence), 0) FROM rated WHERE leaderboard = ?1) - ?2"
@@ -181,10 +176,7 @@ def last_entries(ledger: Ledger, leaderboard: int, races: int) -> Entries | None
         leaderboard,
         races,
     )
-    if not rows:
-        return None
-    *numbers, states = zip(*rows, strict=True)
-    return Entries._make(map(np.array, (*numbers, states_of(states))))
+    return Entries._make(map(np.array, zip(*rows, strict=True))) if rows else None
 
 
 def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, object]) -> list[RaceDigest]:
@@ -212,7 +204,7 @@ def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, object]) 
         shown_players = players or [each.get("user_id", "") for each in entrants_of(race, result)]
         parts = (str(sequence), result, note, changed, *map(shown, shown_players))
         digest = blake2b("\0".join(parts).encode(errors="replace"), digest_size=8).digest()
-        digests.append(RaceDigest(race, sequence, players, int.from_bytes(digest, "big")))
+        digests.append(RaceDigest(race, players, int.from_bytes(digest, "big")))
     return digests
 
 

@@ -88,7 +88,7 @@ def _change_sizes(
 
 def _pairs(entries: Entries, provisional: int) -> dict[str, Any]:
     """Return how often the higher rated was ahead, of all pairs, and of those with a lead of about 100."""
-    sequence, place, before, _, races_before, _ = entries
+    sequence, place, before, _, races_before = entries
     sizes = np.unique(sequence, return_counts=True)[1]
     pairs = [np.empty((0, 2), int)]
     every = -(-int((sizes * (sizes - 1)).sum()) // (2 * PAIRS))
