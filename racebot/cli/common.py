@@ -23,7 +23,7 @@ from racebot.files.options import Layout, ReadOptions, Twice, options_of
 from racebot.ledger import backup
 from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import Leaderboard
-from racebot.ledger.store import Ledger, similar
+from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.settings import sources
 from racebot.settings.model import Settings
@@ -133,9 +133,8 @@ def create_ledger(settings: Settings) -> None:
     """Create the database if it is missing, and say so, since its path may be a typing error."""
     path = settings.database
     if not path.exists():
-        hint = similar(path)
         Ledger.open(path).close()
-        tell(f"New database {path}{hint}", to=notices)
+        tell(f"New database {path}", to=notices)
 
 
 def chosen_boards(boards: Iterable[Leaderboard], name: str | None) -> list[Leaderboard]:

@@ -31,7 +31,7 @@ from racebot.errors import (
     SiteError,
     missing_pages,
 )
-from racebot.ledger.store import Ledger, similar
+from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.settings.model import NO_GOAL, Settings
 from racebot.settings.sources import secret_files
@@ -167,7 +167,7 @@ def _database(settings: Settings) -> Finding:
     path = settings.database
     with suppress(OSError):  # opening the file reports the error
         if not path.exists():
-            return _right(f"database {path}: does not exist yet{similar(path)}; it is created when needed")
+            return _right(f"database {path}: does not exist yet; it is created when needed")
     try:
         with Ledger.open(path) as ledger:
             problems = ledger.check()

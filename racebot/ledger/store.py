@@ -30,7 +30,6 @@ from racebot.ledger.players import Players, Profiles
 from racebot.ledger.races import FullReads, Races
 from racebot.ledger.ratings import Ratings, Standings
 from racebot.ledger.schema import migrations, unknown
-from racebot.text.parse import did_you_mean
 
 log = logging.getLogger(__name__)
 
@@ -182,7 +181,7 @@ def _find(path: Path, *, create: bool) -> None:
     except FileNotFoundError:
         if not create:
             raise LedgerError(
-                f"no database at {path}{similar(path)}: run `racebot setup` or `racebot import` first, "
+                f"no database at {path}: run `racebot setup` or `racebot import` first, "
                 "or set RACEBOT_DATABASE to its path"
             ) from None
         make_folder(path)
@@ -207,13 +206,6 @@ def _opened(path: Path, mode: str) -> Generator[Database]:
         except BaseException:
             connection.close()
             raise
-
-
-def similar(path: Path) -> str:
-    """Return a hint naming a database whose path is nearly this one, or an empty string."""
-    if path.parent.is_dir():
-        return did_you_mean(path.name, [each.name for each in path.parent.glob("*.db")])
-    return did_you_mean(str(path), map(str, path.parent.parent.glob(f"*/{path.name}")))
 
 
 def _refuse_unknown_schema(db: Database, path: Path) -> None:

@@ -303,13 +303,6 @@ def test_missing_database_is_reported_and_not_created(racebot: Racebot, folder: 
     assert not (folder / "ledger.db").exists()
 
 
-def test_near_name_of_a_missing_database_is_named(filled: Racebot, folder: Path) -> None:
-    (complaint,) = filled("leaderboard", "--database", "legder.db").complaints
-    assert "no database at legder.db (did you mean 'ledger.db'?)" in complaint
-    done = filled("import", "races.json", "--database", "legder.db")
-    assert done.err.endswith("\nNew database legder.db (did you mean 'ledger.db'?)\n")
-
-
 def test_a_backfill_needs_a_category_and_each_bad_setting_has_its_own_line(
     racebot: Racebot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
