@@ -2,21 +2,28 @@
 
 import asyncio
 import json
+import sqlite3
+from datetime import timedelta
 from unittest.mock import Mock
 
 import httpx
 import pytest
+from builders import existing
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from spoiler import FrameFault
-from worker_support import PATIENCE, Sandbox, finish, requested, said, settled, until
+from worker_support import PATIENCE, Sandbox, finish, requested, said, settled, spaced, until
 
 from racebot.bot.worker import Worker
 from racebot.cli import MAY_PASS
 from racebot.live_file import LiveEntrant, LiveRoom, live_path, read_live
+from racebot.sandbox.race_state import RacerStatus, User
+from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import Settings
+from racebot.settings.texts import Texts
+from racebot.text.format import Count
 
 EVERYDAY = {FrameFault.LOST}
 
@@ -212,3 +219,120 @@ def entrants(room: LiveRoom | None) -> tuple[LiveEntrant, ...]:
 def changes(room: LiveRoom | None) -> list[int]:
     """Return the changes that a finished race will bring, once they are known."""
     return [entrant.change for entrant in entrants(room) if entrant.change is not None]
+
+
+# Edits
+
+
+async def announced(room: FakeRoom, count: int) -> str:
+    """Wait for the bot's next message, and return it."""
+    await until(lambda: len(said(room)) >= count)
+    assert len(said(room)) == count
+    return said(room)[-1]
+
+
+async def test_a_race_is_announced_each_silent_edit_corrected_and_a_record_settled(sandbox: Sandbox) -> None:
+    """With the default settings except for the quiet time. The site saves edits in silence."""
+    defaults = {"ROOMS_EVERY": "30", "LIST_EVERY": "300", "REQUEST_INTERVAL": "1"}
+    sandbox.extra |= {f"RACEBOT_{name}": value for name, value in defaults.items()}
+    room = sandbox.open_race(4)
+    async with sandbox.worker() as worker:
+        await until(lambda: sandbox.misbehaviour.open_sockets == 1)
+        finish(room, 60, 61, 62)
+        text = await announced(room, 1)
+        assert text.startswith("Ratings if recorded (Sandbox 100%): 1 Racer 0 ")
+        assert "DNF Racer 3" in text
+
+        room.edit_result("Racer 2", time=timedelta(minutes=50))
+        text = await announced(room, 2)
+        assert text.startswith("Correction (Racer 2's time edited)")
+        assert ": 1 Racer 2 " in text
+
+        room.edit_result("Racer 2", RacerStatus.DQ)
+        assert ": 1 Racer 0 " in (text := await announced(room, 3))
+        assert "DQ Racer 2" in text
+
+        room.edit_result("Racer 2", RacerStatus.DONE)
+        assert ": 1 Racer 2 " in await announced(room, 4)
+
+        room.record()
+        await until(lambda: settled(sandbox, room))
+        assert len(said(room)) == 4
+        assert spaced(room.info_bot or "").startswith("Ratings by racebot (Sandbox 100%): 1 Racer 2 ")
+        (shown,) = room.bot_meta["racebot"]
+        winner = next(e.user for e in room.entrants if e.place == 1)
+        with sandbox.ledger() as ledger:
+            (board,) = ledger.leaderboards.all()
+            standing = existing(ledger.standings.get(board, winner.id))
+        assert (shown["leaderboard"], shown["changes"][winner.id]) == (
+            "Sandbox 100%",
+            [1000, standing.points],
+        )
+        assert await worker.terminate() == 0
+    assert (await sandbox.racebot("verify")).returncode == 0
+
+
+# Commands
+
+
+async def answered(room: FakeRoom, user: User, line: str) -> str:
+    """Post a line in a room, and return the next message."""
+    before = len(said(room))
+    room.say(user, line)
+    await until(lambda: len(said(room)) > before)
+    return said(room)[-1]
+
+
+async def test_commands_are_answered_in_the_room(sandbox: Sandbox) -> None:
+    room = sandbox.open_race(3)
+    ann, bo = room.entrants[0].user, room.entrants[1].user
+    async with sandbox.worker():
+        await until(lambda: sandbox.site.requests)
+        room.say(ann, "!rating")  # just before the bot joins
+        await until(lambda: said(room))
+        assert "is new and starts at" in said(room)[0]
+        room.say(ann, "!rating")  # which the bot does not answer again so soon
+        assert await answered(room, ann, "!odds") == Texts().odds_none.format(counts=Count(True))
+        finish(room, 80, 85)
+        await until(lambda: any(text.startswith("Ratings if") for text in said(room)))
+        (message,) = [m for m in room.chat if m.text.startswith("Ratings if")]
+        assert message.actions["Why?"]["message"] == "!why"
+        assert " if recorded: 1st of 2 " in await answered(room, ann, "!why")
+        assert ": 2nd of 2 (" in await answered(room, bo, f"!why {bo.name}")
+        room.record()
+        await until(lambda: room.bot_meta)
+    for opening in ("Ratings if", said(room)[0]):
+        assert sum(text.startswith(opening) for text in said(room)) == 1
+
+
+async def test_question_about_a_damaged_ledger_does_not_stop_the_bot(sandbox: Sandbox) -> None:
+    sandbox.extra["RACEBOT_LIST_EVERY"] = "3600"  # the list of past races would repair the ledger
+    async with sandbox.worker() as worker:
+        first = sandbox.open_race(2)
+        finish(first, 80, 85)
+        await until(lambda: said(first))
+        first.record()
+        await until(lambda: first.bot_meta)
+        with sqlite3.connect(sandbox.database, timeout=PATIENCE) as damage:
+            damage.execute("UPDATE races SET result = '?'")
+        room = sandbox.open_race(2)
+        await until(lambda: room.listeners)
+        room.say(room.entrants[0].user, "!why")
+        await until(lambda: "no answer given" in worker.output)
+        assert (await answered(room, room.entrants[0].user, "!ratings")).startswith("racebot ")
+
+
+def has_rating_message(room: FakeRoom) -> bool:
+    return any(text.startswith("Ratings if") for text in said(room))
+
+
+async def test_quiet_ordered_before_the_bot_joined_is_kept(sandbox: Sandbox) -> None:
+    room = sandbox.open_race(2)
+    room.say(sandbox.site.moderator, "!ratings off")
+    async with sandbox.worker():
+        await until(lambda: said(room))
+        finish(room, 80, 85)
+        await sandbox.look(10)
+        assert not has_rating_message(room)
+        room.say(sandbox.site.moderator, "!ratings on")
+        await until(lambda: has_rating_message(room))

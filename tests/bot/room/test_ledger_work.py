@@ -18,6 +18,7 @@ from builders import (
     info_blocks,
     result,
     seen,
+    settler_of,
 )
 from room_support import NAME, Follower
 from worker_support import spaced
@@ -609,3 +610,22 @@ def test_quiet_outlasts_the_end_of_a_race_that_cannot_come_back(follower: Follow
     assert follower.is_followed(), "the site did not answer"
     follower.on(NAME, cases.Read(gone, follower.now), Signal.LOOKED, watched=False)
     assert not follower.is_followed()
+
+
+def test_scores_follow_the_ratings_and_an_edited_time_corrects_them(ledger: Ledger, clock: Clock) -> None:
+    race = result("r", "ann bo cy", recorded=False)
+    clock.advance(seconds=10)
+    board = {"name": "Any Orb", "goals": ["Any Orb"], "scoring": "sgl-2025"}
+    settler = settler_of(ledger, "thurstone-hurdle")
+    follower = Follower(settler, clock, leaderboards=[board])
+    ratings, scores = follower.announce(race)
+    assert ratings.startswith("Ratings if recorded")
+    # 60, 61 and 62 minutes: par is 61.
+    assert scores == "Scores (Any Orb, race 1): 1 Ann 101.6 · 2 Bo 100.0 · 3 Cy 98.4"
+    ann, bo, cy = race.entrants
+    slower = replace(cy, finish_time=(cy.finish_time or 0) + HOUR // 60)
+    edited = replace(race, entrants=(ann, bo, slower))
+    correction, scores = follower.announce(edited)
+    assert "Cy's time edited" in correction
+    assert scores == "Scores (Any Orb, race 1): 1 Ann 102.2 · 2 Bo 100.5 · 3 Cy 97.3"
+    assert follower.announce(edited) == []
