@@ -154,12 +154,15 @@ async def _demo(database: Path, speed: float) -> None:
             settler = Settler(ledger, rating_rules(settings))
             async with Site(address, interval=0.0) as client:
                 report = await backfill(client, CATEGORY, settler, Selection(), utc_now, lambda *_: None)
+            (board,) = ledger.leaderboards.all()
+            users = {racer.user.id: racer for racer in racers}
+            ranked = [users[standing.player] for standing in ledger.standings.all(board)]
         console.print(f"{report.new} past races rated in {time.perf_counter() - began:.1f} s")
         console.print(f"Its messages on Discord: {address}/discord")
         worker = Worker(settings)
         working = asyncio.create_task(worker.run())
         watching = asyncio.create_task(_show_rooms(site))
-        field = _ranked(database, racers)[: 2 * scenario.FIELD : 2]  # spread over the leaderboard
+        field = ranked[: 2 * scenario.FIELD : 2]  # spread over the leaderboard
         playing = asyncio.create_task(_play(site, field, rng, speed))
         await asyncio.wait({working, playing}, return_when=asyncio.FIRST_COMPLETED)
         if playing.done():
@@ -167,13 +170,6 @@ async def _demo(database: Path, speed: float) -> None:
         worker.stop()
         await working
         watching.cancel()
-
-
-def _ranked(database: Path, racers: Sequence[Racer]) -> list[Racer]:
-    users = {racer.user.id: racer for racer in racers}
-    with Ledger.open_to_read(database) as ledger:
-        (board,) = ledger.leaderboards.all()
-        return [users[standing.player] for standing in ledger.standings.all(board)]
 
 
 async def _play(site: FakeSite, racers: Sequence[Racer], rng: random.Random, speed: float) -> list[FakeRoom]:
