@@ -173,14 +173,8 @@ class Chronicle:
             message, announcement = self.said[index], self._read(index)
             if announcement is None or announcement.board not in boards or not announcement.points:
                 continue
-            result = next(
-                (
-                    r
-                    for r in reversed(self.results[: message.shown])
-                    if r and _named(r) == announcement.places
-                ),
-                None,
-            )
+            earlier = reversed(self.results[: message.shown])
+            result = next((r for r in earlier if r and _named(r) == announcement.places), None)
             if result is None:
                 continue
             board = boards[announcement.board]
@@ -199,15 +193,17 @@ class Chronicle:
     def missing(self) -> Iterator[str]:
         """Return messages that the bot should have written by now."""
         room = self.room
-        announced = [a for i in range(len(self.said)) if (a := self._read(i)) is not None]
         if room.custom_goal or room.recorded:
             return
         over = room.status is RaceStatus.CANCELLED or not room.recordable
-        if over != self._withdrawn() and any(a.places for a in announced):
+        if over != self._withdrawn() and any(a.places for a in self._announced()):
             yield f"{room.name}: {'not ' if over else ''}said that it will not be recorded"
         if over or (result := final_places(room)) is None:
             return
         yield from self._unannounced(result)
+
+    def _announced(self) -> list[Announcement]:
+        return [found for index in range(len(self.said)) if (found := self._read(index))]
 
     def _withdrawn(self) -> bool:
         """Return whether the last announcement of changes was withdrawn."""
@@ -218,8 +214,7 @@ class Chronicle:
         return False
 
     def _unannounced(self, result: Places) -> Iterator[str]:
-        room = self.room
-        announced = [a for i in range(len(self.said)) if (a := self._read(i)) is not None]
+        room, announced = self.room, self._announced()
         if not self.boards and not any(_TEAM_RACE.fullmatch(message.text) for message in self.said):
             yield f"{room.name}: is a team race, which was not said"
         for board in self.boards:
@@ -249,13 +244,10 @@ class Chronicle:
             for player in filter(None, map(_PLAYER.fullmatch, line.partition("): ")[2].split(" · "))):
                 user = self.ids.get(player["name"])
                 found = (int(player["after"]), _signed(player["change"]))
-                if not any(
-                    user in rated
-                    and (rated[user].points_after, rated[user].points_after - rated[user].points_before)
-                    == found
-                    for rated in changes.values()
-                    if user is not None
-                ):
+                told = {
+                    (row.points_after, row.change) for of in changes.values() if (row := of.get(user or ""))
+                }
+                if found not in told:
                     yield f"{self.room.name}: the info box has {player[0]!r}"
 
 
@@ -272,8 +264,7 @@ def _explains(rated: Mapping[str, Rated], points: Points) -> bool:
     return all(
         user in rated
         and before in {None, rated[user].points_before}
-        and (after, change)
-        == (rated[user].points_after, rated[user].points_after - rated[user].points_before)
+        and (after, change) == (rated[user].points_after, rated[user].change)
         for user, (before, after, change) in points.items()
     )
 

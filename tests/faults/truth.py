@@ -86,6 +86,10 @@ class Rated:
     points_after: int
     place: int | None
 
+    @property
+    def change(self) -> int:
+        return self.points_after - self.points_before
+
 
 @dataclass(frozen=True)
 class Carry:
