@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -76,8 +75,8 @@ class Posted:
         return self.status in range(200, 300)
 
 
-def client(tls: ssl.SSLContext | None = None) -> Http:
-    return Http("Discord", tls=tls, timeout=TIMEOUT)
+def client() -> Http:
+    return Http("Discord", timeout=TIMEOUT)
 
 
 async def ask(http: Http, webhook: SecretStr, method: str, message: str = "", body: object = None) -> Posted:
@@ -144,7 +143,6 @@ class DiscordSender:
     ledger: Ledger
     call: RunOnLedger
     backoff: Backoff
-    tls: ssl.SSLContext
     clock: Callable[[], datetime] = utc_now
     _is_posting: bool = False
 
@@ -172,7 +170,7 @@ class DiscordSender:
             if not (races := await self.call(self.ledger.posts.waiting, webhook)):
                 continue
             source, left = f"Discord webhook {webhook}", AT_ONCE
-            async with client(self.tls) as http:
+            async with client() as http:
                 for race in races:
                     if left and not self.backoff.rests(ALL, source, f"{race} on Discord"):
                         await self._send(race, webhook, http, address)

@@ -12,7 +12,6 @@ from urllib.parse import urljoin, urlsplit
 from racebot.bot.failures import Backoff
 from racebot.errors import LedgerUnavailable, SiteError
 from racebot.ledger.pictures import MOST, Pictures
-from racebot.racetime.client import Gate
 from racebot.racetime.http import Http, Response, Transport
 from racebot.text.safe import printable
 
@@ -47,7 +46,6 @@ class PictureFetcher:
     site: str
     pictures: Pictures
     wanted: Callable[[], Awaitable[list[str]]]
-    gate: Gate
     backoff: Backoff
     transport: Transport | None = None
     pause: float = PAUSE
@@ -60,8 +58,8 @@ class PictureFetcher:
         if not missing:
             return
         fetched = 0
-        accept, tls = ", ".join(_TYPES), self.gate.tls
-        async with Http(self.site, accept=accept, tls=tls, transport=self.transport, timeout=TIMEOUT) as http:
+        accept = ", ".join(_TYPES)
+        async with Http(self.site, accept=accept, transport=self.transport, timeout=TIMEOUT) as http:
             for address in missing:
                 picture, item = b"", f"picture {printable(address)[:100]}"
                 try:

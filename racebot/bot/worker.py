@@ -27,7 +27,7 @@ from racebot.ledger.connection import LedgerThread
 from racebot.ledger.lock import health_timeout, locked, utc_now
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
-from racebot.racetime.client import Gate, Site
+from racebot.racetime.client import Site
 from racebot.settings.model import Settings
 from racebot.standings.counting import rating_rules
 from racebot.standings.follow_settings import apply_settings
@@ -211,7 +211,7 @@ class Worker:
         # The goals of a suspended category are unknown, and may be the ones to carry over from.
         apply = partial(apply_settings, goals=None if refused else goals)
         await self._call(apply, settler)
-        self._add_ledger_jobs(settler.ledger, site.gate, jobs)
+        self._add_ledger_jobs(settler.ledger, jobs)
         jobs.start()
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), self._settings.site)
 
@@ -232,7 +232,7 @@ class Worker:
 
         return run
 
-    def _add_ledger_jobs(self, ledger: Ledger, gate: Gate, jobs: Jobs) -> None:
+    def _add_ledger_jobs(self, ledger: Ledger, jobs: Jobs) -> None:
         settings = self._settings
         jobs.every(RETENTION_EVERY, partial(self._clear_away, ledger), "retention")
         racebot, database = (sys.executable, "-m", "racebot"), ("--database", str(settings.database))
@@ -252,10 +252,10 @@ class Worker:
         pictures = Pictures(folder_beside(settings.database))
         if settings.avatars and find_spec("PIL"):  # which resizes them
             wanted = partial(self._call, ledger.profiles.pictures)
-            fetcher = PictureFetcher(settings.site, pictures, wanted, gate, self._backoff)
+            fetcher = PictureFetcher(settings.site, pictures, wanted, self._backoff)
             jobs.every(PICTURES_EVERY, fetcher.fetch, "pictures")
         if settings.webhooks():
-            sender = DiscordSender(settings, ledger, self._call, self._harmless, gate.tls, self._clock)
+            sender = DiscordSender(settings, ledger, self._call, self._harmless, self._clock)
             jobs.every(SEND_EVERY, sender.send, "Discord")
             jobs.nightly(DIGESTS_HOUR, sender.summarize, "summaries on Discord", at_once=True)
         if settings.pages_dir is not None:

@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from functools import cached_property
 from typing import Any, Self
 
 from pydantic import SecretStr
@@ -25,7 +23,7 @@ from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteEr
 from racebot.races.result import Entrant, EntrantStatus
 from racebot.racetime import documents
 from racebot.racetime.documents import time_or_none
-from racebot.racetime.http import Http, Response, Transient, Transport, tls_context
+from racebot.racetime.http import Http, Response, Transient, Transport
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
 from racebot.telemetry.logs import FailureLog
 from racebot.text.parse import read_json
@@ -56,11 +54,6 @@ class Gate:
         self.handshakes = asyncio.Semaphore(handshakes)
         self.existence_check = asyncio.Lock()
         """Held by the one room that asks the site whether it still exists. All at once would block others."""
-
-    @cached_property
-    def tls(self) -> ssl.SSLContext:
-        """The TLS context of all connections."""
-        return tls_context()
 
 
 class Site:
@@ -100,7 +93,7 @@ class Site:
         self._sleep = sleep
         self._turn = asyncio.Lock()
         self._last_start = float("-inf")
-        self._http = Http(self.url, self.url, tls=self.gate.tls, transport=transport)
+        self._http = Http(self.url, self.url, transport=transport)
 
     async def __aenter__(self) -> Self:
         return self

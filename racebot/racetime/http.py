@@ -46,7 +46,6 @@ class Http:
     Args:
         base: the beginning of all addresses.
         accept: the types of documents to ask for.
-        tls: None loads the CA store.
         transport: replaces the network in tests.
     """
 
@@ -56,7 +55,6 @@ class Http:
         base: str = "",
         *,
         accept: str = "application/json",
-        tls: ssl.SSLContext | None = None,
         transport: Transport | None = None,
         timeout: float = 20.0,
     ) -> None:
@@ -66,7 +64,7 @@ class Http:
             headers={"User-Agent": USER_AGENT, "Accept": accept, "Accept-Encoding": "gzip"},
             timeout=timeout,
             follow_redirects=False,
-            verify=tls if tls is not None and transport is None else True,
+            verify=tls_context() if transport is None else True,
             transport=transport,
         )
 

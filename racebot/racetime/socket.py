@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMes
 from racebot.errors import ConnectionLost, PayloadError
 from racebot.racetime.client import Gate
 from racebot.racetime.frames import Action, Event, RaceUpdate, Unreadable, parse_event
-from racebot.racetime.http import USER_AGENT, certificate_problem
+from racebot.racetime.http import USER_AGENT, certificate_problem, tls_context
 from racebot.text.parse import read_json
 
 LARGEST_FRAME = 4 * 1024 * 1024
@@ -91,7 +91,7 @@ async def join(
                 url,
                 additional_headers={} if token is None else {"Authorization": f"Bearer {token}"},
                 user_agent_header=USER_AGENT,
-                ssl=gate.tls if url.startswith("wss:") else None,
+                ssl=tls_context() if url.startswith("wss:") else None,
                 max_size=LARGEST_FRAME,
                 open_timeout=20,
                 close_timeout=2,

@@ -29,7 +29,6 @@ from racebot.ledger.outbox import Post
 from racebot.ledger.rows import RATED_LATER
 from racebot.ledger.store import Ledger
 from racebot.races.result import Profile, RaceResult
-from racebot.racetime.http import tls_context
 from racebot.settings.model import Settings
 from racebot.settings.sources import load
 from racebot.standings import orders
@@ -54,7 +53,6 @@ class Channel:
         self.settler = Settler(ledger, rating_rules(Settings(**given)))
         self.follower = Follower(self.settler, clock, **given)
         self.settings = self.follower.settings
-        self.tls = tls_context()
         self.start()
 
     def start(self) -> None:
@@ -62,7 +60,7 @@ class Channel:
         failures = FailureLog()
         health = Health(self.ledger.path, [], failures, self.clock)
         self.backoff = Backoff(health.is_fatal, failures.recovered)
-        self.sender = DiscordSender(self.settings, self.ledger, at_once, self.backoff, self.tls, self.clock)
+        self.sender = DiscordSender(self.settings, self.ledger, at_once, self.backoff, self.clock)
 
     def record(self, race: RaceResult = RECORDED) -> None:
         self.follower.frame(seen(race))

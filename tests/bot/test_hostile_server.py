@@ -25,8 +25,7 @@ from racebot.errors import PayloadError, SiteError
 from racebot.ledger.pictures import Pictures
 from racebot.ledger.store import Ledger
 from racebot.racetime import client
-from racebot.racetime.client import Gate, Site
-from racebot.racetime.http import tls_context
+from racebot.racetime.client import Site
 from racebot.settings.model import Settings
 from racebot.standings.counting import rating_rules
 from racebot.standings.settle import Settler
@@ -140,7 +139,7 @@ class Clients:
         ledger.posts.put(result("r", "ann bo"), ["1"], None)
         failures = FailureLog()
         backoff = Backoff(lambda item, error: failures.failed(item, str(error)), failures.recovered)
-        self.sender = DiscordSender(settings, ledger, at_once, backoff, tls_context(), Clock())
+        self.sender = DiscordSender(settings, ledger, at_once, backoff, Clock())
 
     async def site(self) -> None:
         async with Site(self.address, interval=0, attempts=1) as site:
@@ -159,7 +158,7 @@ class Clients:
     async def pictures(self) -> None:
         pictures = Pictures(self.folder / "pictures")
         wanted: Callable[[], Awaitable[list[str]]] = lambda: asyncio.sleep(0, ["/a.png"])  # noqa: E731
-        await PictureFetcher(self.address, pictures, wanted, Gate(), self.sender.backoff, pause=0).fetch()
+        await PictureFetcher(self.address, pictures, wanted, self.sender.backoff, pause=0).fetch()
         assert pictures.names() == frozenset()
 
     def all(self) -> list[Callable[[], Awaitable[None]]]:

@@ -45,8 +45,7 @@ from racebot.ledger.store import Ledger
 from racebot.live_file import live_path, read_live
 from racebot.races.rooms import RoomRule
 from racebot.racetime import client
-from racebot.racetime.client import Gate, Site
-from racebot.racetime.http import tls_context
+from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
 from racebot.settings.model import Settings
 from racebot.settings.tables import CategorySettings
@@ -269,7 +268,7 @@ async def pictures(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPatch) 
         return bytes(asked())
 
     fetcher = PictureFetcher(
-        "http://site", folder, AsyncMock(return_value=["/a.png", "/b.png"]), Gate(), backoff, pause=0
+        "http://site", folder, AsyncMock(return_value=["/a.png", "/b.png"]), backoff, pause=0
     )
     patch.setattr(fetcher, "_picture", picture)
     return Work(fetcher.fetch, lambda: folder.names() == {name_of("/b.png")}, ["picture /a.png"])
@@ -322,7 +321,7 @@ async def discord_posts(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPa
     patch.setattr(discord, "race_embeds", draw)
     patch.setattr(discord, "ask", ask)
     settings = Settings(discord_webhook=hook, database=ledger.path)
-    sender = discord.DiscordSender(settings, ledger, at_once, backoff, tls_context())
+    sender = discord.DiscordSender(settings, ledger, at_once, backoff)
     bad = [f"{CATEGORY}/{slug} on Discord" for slug in "ab"]
     return Work(sender.send, lambda: len(shown) == 1, bad)
 

@@ -15,7 +15,6 @@ from racebot.bot import picture_fetcher
 from racebot.bot.picture_fetcher import MOST_BYTES, SIZE, PictureFetcher
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.pictures import RETRY_AFTER, Pictures, name_of
-from racebot.racetime.client import Gate
 
 SITE = "https://site.example"
 AVATAR = f"{SITE}/media/ann.png"
@@ -48,7 +47,7 @@ async def fetched(host: Host, pictures: Pictures, *addresses: str) -> None:
     async def wanted() -> list[str]:
         return list(addresses)
 
-    await PictureFetcher(SITE, pictures, wanted, Gate(), backoff(), transport=Streamed(host), pause=0).fetch()
+    await PictureFetcher(SITE, pictures, wanted, backoff(), transport=Streamed(host), pause=0).fetch()
 
 
 @pytest.fixture

@@ -35,9 +35,6 @@ class Served:
         answer = await self.client.post("/o/token", data=CREDENTIALS)
         return str(answer.json()["access_token"])
 
-    async def control(self, command: str, **arguments: Any) -> httpx.Response:
-        return await self.client.post(f"/sandbox/control/{command}", json=arguments)
-
     def join(self, race: str, token: str | None = None) -> websockets.connect:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         url = self.address.replace("http", "ws", 1) + f"/ws/o/bot/{race}"
