@@ -85,7 +85,7 @@ class Ranking:
             if (last := max(places)) > 2 * len(places) and set(str(last)) == {"9"}:
                 self.signs[str(last)] += places.count(last)
             if len(places) == len(finishers):
-                return timed and (self.options.by_time or self._agrees(finishers))
+                return timed and (self._agrees(finishers) or self.options.by_time)
         if timed:
             self._look_for_signs([each.time or 0 for each in finishers])
         keys = [()] * len(finishers) if timed else self._keys(finishers)

@@ -408,7 +408,8 @@ class TableReader:
         if 2 * ranking.places["two first and a second"] > ranking.places["races"]:
             yield "two places 1 before a place 2: if they are of classes, add --columns race=RACE+CLASS"
         if ranking.contradictions:
-            yield f"places count where times contradict them: {self._lines(ranking.contradictions)}"
+            what = "times count where places" if self._options.by_time else "places count where times"
+            yield f"{what} contradict them: {self._lines(ranking.contradictions)}"
         for sign, count in ranking.signs.items():
             yield f"{count} × {sign}, far behind the rest: if that means no finish, add --words dnf={sign}"
         yield from filter(None, [self._people.note()])

@@ -241,7 +241,8 @@ class EventSteps:
                 there = f" The site has {shown}." if shown else ""
                 fix = "write the id or address of the profile, or add --guest NAME without an account"
                 fix += ", or --new if it is the id of an account that has not raced here" if is_id else ""
-                raise BadCellError("player", f"{error}.{there} Correct {reprlib.repr(text)}, {fix}") from None
+                problem = f"{error}.{there} Correct {reprlib.repr(text)}, {fix}".replace("?.", "?")
+                raise BadCellError("player", problem) from None
         return Entrant(known.id, known.name, EntrantStatus.RACING, discriminator=known.discriminator or None)
 
 

@@ -299,6 +299,7 @@ def test_a_sheet_has_any_form_that_a_study_reads(
     ("sheet", "place"),
     [
         ("player,time\nann,1:00:00\nNobody,1:00:00\n", "line 3, column player"),
+        ("player,time\nannn,1:00:00\n", "Did you mean Ann (id-ann)? Correct 'annn', write"),
         ("player,time\nann,\n", "line 2, column time: empty: write a time such as 1:02:03.4, or DNF"),
         ("player,time,proof\nann,59:00,javascript:alert(1)\n", "line 2, column proof"),
         ("player,date\nann,2026-03-01\n", "no column place or time"),

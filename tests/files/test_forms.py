@@ -44,6 +44,9 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
         "race_id,racer,position,total_time,laps\n1,Ann,1,20:13,21\n1,Bo,2,20:22,21\n1,Cy,3,5:15,5\n",
         {}, {"1": "Ann Bo Cy"}, "places count where times contradict them: 1 line, the first is line 4",
     ),
+    "a time wins over a place where times are scored": (
+        "race,player,place,time\na,Ann,1,2:00\na,Bo,2,1:00\n", {"by_time": True}, {"a": "Bo Ann"}, "times count where places contradict them: 1 line",
+    ),
     "a flag for no finish": (
         "race,player,place,dnf\na,Ann,1,False\na,Bo,2,True\n", {}, {"a": "Ann | Bo"}, "1 × 'dnf' as not finished",
     ),
