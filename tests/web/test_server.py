@@ -307,6 +307,7 @@ async def test_connections_with_unfinished_headers_are_closed(
 ) -> None:
     """Headers that arrive bit by bit do not extend the deadline."""
     monkeypatch.setattr(server_module, "REQUEST_TIMEOUT", 0.2)
+    monkeypatch.setattr(server_module, "KEEP_ALIVE", 1)
     async with running(ledger) as port, asyncio.timeout(PATIENCE):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(sent)
