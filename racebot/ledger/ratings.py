@@ -12,7 +12,6 @@ from pydantic_core import to_json
 
 from racebot.ledger.connection import LedgerTable
 from racebot.ledger.rows import (
-    END,
     RATED_LATER,
     START,
     Change,
@@ -20,14 +19,12 @@ from racebot.ledger.rows import (
     Position,
     RatedRow,
     Standing,
-    State,
     as_int,
     as_text,
     changes_of,
     moment_of,
     position_of,
     standings_of,
-    states_of,
 )
 from racebot.text.format import exact_time
 
@@ -59,11 +56,6 @@ class Ratings(LedgerTable):
             " WHERE category = ? AND counted_at <= ? ORDER BY counted_at DESC, races.name DESC LIMIT 1"
         )
         return self._connection.value(sql, board.key, board.category, exact_time(moment)) or 0
-
-    def last_counted(self, board: Leaderboard) -> datetime | None:
-        """Return when the last race of a leaderboard's sequence counted, None if there is none."""
-        last = self.sequence_at(board, END)[1]
-        return None if last == START else last.counted_at
 
     def count(self, board: Leaderboard) -> int:
         return as_int(self._connection.value("SELECT count(*) FROM rated WHERE leaderboard = ?", board.key))
@@ -155,21 +147,6 @@ class Ratings(LedgerTable):
                 "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [(board.key, row.sequence, *_columns_of(change)) for row in rated for change in row.changes],
             )
-
-    def states_before(self, board: Leaderboard, moment: datetime) -> dict[str, State]:
-        """Return each player's state after all races of a leaderboard that count before a given time."""
-        last = self.last_counted(board)
-        if last is None or last < moment:
-            sql = "SELECT player, state FROM standings WHERE leaderboard = ?"
-            rows = self._connection.rows(sql, board.key)
-        else:
-            sql = (
-                "SELECT player, state_after AS state, max(sequence) FROM changes"
-                " WHERE leaderboard = ? AND sequence < ? GROUP BY player"
-            )
-            rows = self._connection.rows(sql, board.key, self.sequence_at(board, Position(moment))[0])
-        states = states_of([row["state"] for row in rows])
-        return {as_text(row["player"]): state for row, state in zip(rows, states, strict=True)}
 
 
 def _columns_of(change: Change) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from datetime import datetime
 import numpy as np
 
 from racebot.errors import ModelError
-from racebot.ledger.rows import Leaderboard, State
+from racebot.ledger.rows import Leaderboard, Position, State
 from racebot.ledger.store import Ledger
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
@@ -41,7 +41,10 @@ def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None)
             f"leaderboard {board.name!r} cannot carry over from {source.name!r}: they are rated by "
             f"{board.model} and {source.model}; use one model that can carry over for both"
         )
-    before = ledger.ratings.states_before(source, moment)
+    sequence, _ = ledger.ratings.sequence_at(source, Position(moment))
+    undone = {each.player: each for each in ledger.standings.before(source, sequence)}
+    standings = (ledger.standings.now(source) | undone).values()
+    before = {each.player: each.state for each in standings if each.races}
     if not before:
         return {}
     states = model.carried(np.array(list(before.values())), board.carry.factor, board.carry.most_races)

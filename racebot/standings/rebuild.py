@@ -228,7 +228,7 @@ def _start(
     to_carry = states_to_carry_now(ledger, board)
     if to_carry == ledger.leaderboards.carried(board):
         return start, None
-    if start != START and ledger.ratings.last_counted(board) is not None:
+    if start != START and ledger.ratings.count(board):
         text = "leaderboard %s: ratings carried over from %s have changed; rebuilding"
         log.warning(text, board.name, board.carry.source)
     return START, to_carry

@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -304,13 +303,11 @@ C = RatedRow(3, "orb/c", (change("ann", 0.5, 0.75, 1, 1), change("cy", 0.0, -0.5
 
 
 def test_rated_races_round_trip(ledger: Ledger, board: Leaderboard) -> None:
-    assert ledger.ratings.last_counted(board) is None
     write(ledger, board, [A, B], [])
     write(ledger, board, [C], [])
     assert ledger.ratings.rows(board) == [A, B, C]
     assert [ledger.ratings.get(board, f"orb/{slug}") for slug in "abcd"] == [A, B, C, None]
     assert ledger.ratings.count(board) == 3
-    assert ledger.ratings.last_counted(board) == NOON + timedelta(hours=2)
 
 
 @given(
