@@ -152,6 +152,7 @@ class CategoryWorker:
             elif row.ended_at is not None and now - row.ended_at < stay:
                 self._watch(row.race)
         unfinished = [row.race for row in await self._call(self._ledger.cases.unfinished, self.slug)]
+        waiting = await self._call(self._ledger.messages.open_in, self.slug)  # rooms delivered meanwhile
         for name in [*unfinished, *dict.fromkeys(row.message.race for row in waiting)]:
             if name not in missing:
                 self._watch(name)

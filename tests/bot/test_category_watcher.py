@@ -34,10 +34,10 @@ from racebot.bot.failures import Backoff
 from racebot.bot.room import events as cases
 from racebot.bot.room.events import Signal
 from racebot.errors import LedgerUnavailable, SiteError
-from racebot.ledger.outbox import CaseRow, InfoBody, MetaBody
+from racebot.ledger.outbox import CaseRow, ChatBody, InfoBody, Message, MetaBody
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
-from racebot.racetime.payload import parse_race
+from racebot.racetime.payload import Category, parse_race
 from racebot.settings.model import Settings
 from racebot.settings.tables import CategorySettings
 from racebot.telemetry.logs import FailureLog
@@ -307,3 +307,18 @@ async def test_a_rename_seen_late_corrects_what_was_said_of_races_meanwhile(
     await scene.category.past_races()
     assert not messages.open_in(CATEGORY), "each is said once"
     assert scene.ledger.races.goal_of(past) == "New goal"
+
+
+async def test_a_room_whose_messages_were_delivered_meanwhile_is_not_joined(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, category = f"{CATEGORY}/r", Site.category
+    scene.ledger.messages.put(Message(name, CATEGORY, "g", ChatBody("late")), NOON)
+
+    async def read(*arguments: Any) -> Category:
+        scene.follower.deliver(name)
+        return await category(*arguments)
+
+    monkeypatch.setattr(Site, "category", read)
+    await scene.category.rooms()
+    assert scene.watches == {}
