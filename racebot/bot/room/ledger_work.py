@@ -158,7 +158,8 @@ class LedgerWork:
             self.ledger.cases.remove(name)
             return
         self.ledger.cases.save(row)
-        if row.next_look is not None and not row.over and (stored is None or stored.next_look is None):
+        is_first = row.next_look is not None and (stored is None or stored.next_look is None)
+        if is_first and not (row.over or case.settled_as):
             waits_for = "a moderator to record it" if row.standing is None else "the result to stand"
             log.info("%s: finished; waiting for %s", name, waits_for)
         elif stored is not None and stored.over and not row.over:
