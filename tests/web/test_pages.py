@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from html import unescape
 
 import pytest
@@ -284,6 +285,16 @@ def test_explanation_uses_this_leaderboards_races(merge: Merge) -> None:
     assert "This race" not in text(
         merge([result("z", "ann", goal="Solo", after=99)]), "leaderboards/orb/solo/explained.html"
     )
+
+
+def test_explanation_says_when_the_odds_were_fitted(merge: Merge) -> None:
+    view = merge([result("a", "ann bo")])
+    assert "were fitted" not in text(view, f"{BOARD}/explained.html")
+    (board,) = view.ledger.leaderboards.all()
+    fitted = replace(board, odds_races=25, odds_fitted_at=datetime(2026, 3, 4, tzinfo=UTC))
+    view.ledger.leaderboards.save(fitted)
+    shown = text(merge([result("b", "ann bo", after=1)]), f"{BOARD}/explained.html")
+    assert "On 4 Mar 2026, the odds and the finish forecast were fitted to the 25 races" in shown
 
 
 def test_explanation_says_who_is_listed_and_how_to_hide(merge: Merge) -> None:
