@@ -5,7 +5,7 @@
     python benchmarks/systems.py --page docs/benchmark.md docs/benchmark.json
 
 The first command measures; with a cache, one that was interrupted goes on. The second writes the tables of
-the page and its picture. A new system is one function beside `SYSTEMS`; CONTRIBUTING.md says how.
+the page and its pictures. A new system is one function beside `SYSTEMS`; CONTRIBUTING.md says how.
 """
 
 from __future__ import annotations
