@@ -14,7 +14,8 @@ from racebot.web.site.formats import latin, shown_name
 from racebot.web.site.ledger_view import Board, Content, Document, PageRequest
 
 MOST_FOUND = 20
-LEAST_LIKENESS = 75  # least likeness of a leaderboard's name to be found, 0 to 100 as rapidfuzz measures it
+LEAST_LIKENESS = 75
+"""Least likeness of a leaderboard's name or its beginning, 0 to 100 as rapidfuzz measures it."""
 
 
 def search(request: PageRequest) -> Content:
@@ -89,17 +90,15 @@ def _category(request: PageRequest, board: Board) -> str:
     return shown_name(view.category_face(board.category).name)
 
 
-def _face(request: PageRequest, player: NamedPlayer) -> str:
-    face = request.view.face(player.id, player.name)
-    return face.small or f"{face.color}{face.initials}"
-
-
 def _boards(request: PageRequest, text: str) -> list[Board]:
     if not (wanted := fold_name(text)):
         return []
     from rapidfuzz import fuzz, process  # noqa: PLC0415 - slow to import, and only searches need it
 
+    def likeness(wanted: str, name: str, **_: object) -> float:
+        return max(fuzz.ratio(wanted, name), fuzz.ratio(wanted, name[: len(wanted)]))
+
     names = {board: fold_name(board.name) for board in request.view.boards}
     found = [board for board, name in names.items() if wanted in name]
-    near = process.extract(wanted, names, scorer=fuzz.partial_ratio, score_cutoff=LEAST_LIKENESS, limit=10)
+    near = process.extract(wanted, names, scorer=likeness, score_cutoff=LEAST_LIKENESS, limit=10)
     return found or [board for *_, board in near]
