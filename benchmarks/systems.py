@@ -235,6 +235,8 @@ def by_elo_mmr(system: Any, history: History, values: Values) -> Iterator[tuple[
 
 
 _SKILLS, _MU_SIGMA = (1.5, 0.05, 0.02), (25 / 3, 25 / 6, 25 / 300)
+_ELO_MMR_PY = {"Elo-MMR": "mmr", "Elo-MMX": "mmx", "Codeforces": "cfsys", "TopCoder": "tcsys"}
+_ELO_MMR_PY |= {"Glicko": "glicko", "TrueSkill": "trueskill", "BAR": "bar"}
 SYSTEMS: dict[str, System] = {
     "TrueSkill Through Time, filter": System(partial(drifting, through_time), _SKILLS),
     "Rank-ordered logit": System(partial(drifting, partial(ordered_logit, 1.0)), _SKILLS),
@@ -247,7 +249,7 @@ SYSTEMS: dict[str, System] = {
     },
     **{
         f"elo-mmr-py {label}": System(partial(by_elo_mmr, system), (350.0,), lambda values: 200.0)
-        for label, system in {"Elo-MMR": "mmr", "Elo-MMX": "mmx", "Codeforces": "cfsys"}.items()
+        for label, system in _ELO_MMR_PY.items()
     },
 }
 
