@@ -72,11 +72,14 @@ def update_ratings(
                 continue
             again = RatedAgain(ledger, board, start, to_carry)
             why = reason or f"the result of {start.race} changed"
-            if rebuild is not None and is_new and ledger.races.count_between(board, start) == 0:
+            # An event that was reopened and closed again may still be rated at its earlier position.
+            is_rated = rebuild is not None and is_new and ledger.ratings.has(board, start.race)
+            is_last = is_new and not is_rated and ledger.races.count_between(board, start) == 0
+            if rebuild is not None and is_last:
                 again.leave_out_races_before(start.counted_at)  # the rebuild rates them
             elif rebuild is not None:
                 ledger.rebuilds.request(rebuild.board, start, why)
-            if fits(board, again.left()):
+            if not is_rated and fits(board, again.left()):
                 again.rate()
                 again.store()
                 starts[_name(board)] = start

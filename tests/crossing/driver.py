@@ -389,7 +389,8 @@ class Driver:
         }
         people = [p for p in people if account(p) in raced]  # a stranger who did not finish has no name
         entrants = tuple(_entrant(dice, account(p)) for p in people)
-        nameless = {p for p in people if {account(p), self.truth.kept(account(p))} & self.truth.forgotten}
+        gone = self.truth.forgotten | {a for a in self.truth.merged if not self.product.ledger.players.get(a)}
+        nameless = {p for p in people if {account(p), self.truth.kept(account(p))} & gone}
         named = [account(p) if p in nameless or dice.below(2, f"by id {p}") else p for p in people]
         name = f"sheet{dice.below(3, 'sheet')}.csv"
         times = [e.seconds and str(timedelta(seconds=e.seconds)) for e in entrants]

@@ -193,3 +193,19 @@ def test_a_record_changes_while_its_leaderboard_waits_or_is_rated_again(
         assert carry_out_rebuilds(other, change) == {}
     assert settler.ledger.ratings.has(board_of(settler), RACES[1].name) == recorded
     assert verify(settler.ledger, board_of(settler)) == []
+
+
+def test_an_event_is_closed_again_while_its_leaderboard_waits(settler: Settler, monkeypatch) -> None:
+    settler.add_past_races(RACES, "import")
+    steps = EventSteps(settler, NOW)
+    event = opened(steps, board_of(settler))
+    steps.add_room(event, f"{CATEGORY}/q", result("q", "cy ann bo", after=9))
+    steps.close(event, early=True)
+    for number in range(2):
+        settle(settler, result(f"later-{number}", "ann bo cy", after=10))
+    monkeypatch.setattr(rebuild, "fits", lambda board, races: races <= 1)
+    steps.reopen(settler.ledger.events.find("Cup"))
+    steps.close(settler.ledger.events.find("Cup"), early=True)
+    rate_again(settler)
+    assert settler.ledger.ratings.races(board_of(settler))[-1] == event.name
+    assert verify(settler.ledger, board_of(settler)) == []
