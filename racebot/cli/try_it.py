@@ -31,6 +31,7 @@ from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import Settings
 from racebot.settings.tables import LeaderboardSettings
 from racebot.standings.counting import rating_rules
+from racebot.standings.improve import with_fitted_odds
 from racebot.telemetry import logs
 
 DEMO_DATABASE = Path("state/demo.db")
@@ -155,6 +156,7 @@ async def _demo(database: Path, speed: float) -> None:
             async with Site(address, interval=0.0) as client:
                 report = await backfill(client, CATEGORY, settler, Selection(), utc_now, lambda *_: None)
             (board,) = ledger.leaderboards.all()
+            with_fitted_odds(settler, board, utc_now())  # before the first question in chat
             users = {racer.user.id: racer for racer in racers}
             ranked = [users[standing.player] for standing in ledger.standings.all(board)]
         console.print(f"{report.new} past races rated in {time.perf_counter() - began:.1f} s")
