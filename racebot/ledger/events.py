@@ -107,7 +107,8 @@ class Events(LedgerTable):
         counted = (a.entrant for a in self.attempts(event) if a.note is None)
         entrants = tuple(replace(each, place=None) if each.finish_time else each for each in counted)
         facts = event.name, event.category, goal, ended_at, entrants
-        return RaceResult(*facts, recorded=True, leaderboard=event.leaderboard)
+        race = RaceResult(*facts, recorded=True, leaderboard=event.leaderboard)
+        return People(self._connection).amended(race)  # accounts that met in a room may not meet in the race
 
     def with_player(self, player: str) -> list[EventSource]:
         """Return the sources with a result of a player."""

@@ -188,7 +188,7 @@ class Truth:
                     entrants[player] = entrant
                 seen.add(player)
         goal = self.goals[event.goal]
-        given = self.penalized(event.name, entrants.values())
+        given = self._as_one(self.penalized(event.name, entrants.values()))
         return RaceResult(event.name, CATEGORY, goal, event.ended_at, given, recorded=True)
 
     # What counts
