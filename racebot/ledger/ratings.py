@@ -71,6 +71,17 @@ class Ratings(LedgerTable):
         sequence = self._connection.value(sql, board.key, race)
         return None if sequence is None else self.rows(board, sequence, sequence)[0]
 
+    def holds(self, board: Leaderboard, row: RatedRow) -> bool:
+        """Return whether a rated race is stored exactly so. Much faster than reading its changes."""
+        where = "WHERE leaderboard = ? AND sequence = ?"
+        sql = f"SELECT race, note FROM rated {where}"  # noqa: S608 - ours
+        race = self._connection.rows(sql, board.key, row.sequence)
+        sql = f"SELECT * FROM changes {where} ORDER BY player"  # noqa: S608 - ours
+        stored = [tuple(each)[2:] for each in self._connection.rows(sql, board.key, row.sequence)]
+        return [tuple(each) for each in race] == [(row.race, row.note)] and stored == list(
+            map(_columns_of, row.changes)
+        )
+
     def has(self, board: Leaderboard, race: str) -> bool:
         """Return whether a race counts on a leaderboard."""
         sql = "SELECT 1 FROM rated WHERE leaderboard = ? AND race = ?"

@@ -78,8 +78,7 @@ def _problems(
     damaged = False
     for number, stored in enumerate(ledger.races.of(board), start=1):
         name = stored.result.name
-        goals = {stored.recorded_goal, ledger.races.current_goal(board.category, stored.recorded_goal)}
-        if not stored.intact or stored.result.goal not in goals:
+        if not stored.intact or not ledger.races.goal_is_known(stored):
             damaged = True
             yield Problem(f"race {name}: the stored result does not match its fingerprint", REPAIR)
         elif ledger.people.amended(stored.result) != stored.result:
@@ -92,6 +91,8 @@ def _problems(
         row = rater.rate(stored.result, stored.note)
         if number % BATCH == 0:
             progress(number)
+        if ledger.ratings.holds(board, row):
+            continue
         try:
             old = ledger.ratings.get(board, name)
         except LedgerError as error:
