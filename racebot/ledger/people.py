@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import LedgerTable
@@ -33,8 +33,15 @@ _MASKED = {
 """Views without the names and profiles of hidden players, by the table that each stands in for."""
 
 
-Entered = TypeVar("Entered", bound=Any)
-"""A result, or a room of the site: both have a name and entrants."""
+class _HasEntrants(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def entrants(self) -> tuple[Entrant, ...]: ...
+
+
+Entered = TypeVar("Entered", bound=_HasEntrants)
+"""A result, or a room of the site."""
 
 
 class People(LedgerTable):
@@ -186,7 +193,8 @@ class People(LedgerTable):
             if entrant.user_id in forgotten:
                 entrant = replace(entrant, name=NO_NAME, discriminator=None, profile=None)  # noqa: PLW2901
             amended.append(entrant)
-        return replace(result, entrants=tuple(self.penalized(result.name, amended)))
+        amended = self.penalized(result.name, amended)
+        return replace(result, entrants=tuple(amended))  # type: ignore[type-var]
 
     def masked(self, result: RaceResult, name: str = HIDDEN_NAME) -> RaceResult:
         """Return a result with `name` in place of the names of hidden players."""
