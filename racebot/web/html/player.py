@@ -325,13 +325,12 @@ def _sheet_rows(view: LedgerView, board: Board, standings: Sequence[PlayerStandi
 
 def _versus(mine: Sequence[PlayedRace], theirs: Sequence[PlayedRace]) -> tuple[int, int, float | None]:
     """Return the races ahead and behind, and the median margin in seconds, below zero if ahead."""
-    others, last = {race.sequence: race for race in theirs}, float("inf")
-    met = [(race, others[race.sequence]) for race in mine if race.sequence in others]
+    met, last = meetings(mine, theirs), float("inf")
     margins = [
-        one.finish_time - other.finish_time
-        for one, other in met
-        if one.finish_time is not None and other.finish_time is not None
+        each.finish_time - each.other_finish_time
+        for each in met
+        if each.finish_time is not None and each.other_finish_time is not None
     ]
-    ahead = sum((one.place or last) < (other.place or last) for one, other in met)
-    behind = sum((one.place or last) > (other.place or last) for one, other in met)
+    ahead = sum((each.place or last) < (each.other_place or last) for each in met)
+    behind = sum((each.place or last) > (each.other_place or last) for each in met)
     return ahead, behind, median(margins) if margins else None

@@ -99,6 +99,7 @@ def _boards(request: PageRequest, text: str) -> list[Board]:
         return max(fuzz.ratio(wanted, name), fuzz.ratio(wanted, name[: len(wanted)]))
 
     names = {board: fold_name(board.name) for board in request.view.boards}
-    found = [board for board, name in names.items() if wanted in name]
+    if found := [board for board, name in names.items() if wanted in name]:
+        return found
     near = process.extract(wanted, names, scorer=likeness, score_cutoff=LEAST_LIKENESS, limit=10)
-    return found or [board for *_, board in near]
+    return [board for *_, board in near]
