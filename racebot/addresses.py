@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property, partial
@@ -281,6 +281,11 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
         taken.add(stem)
         addresses.append(BoardAddress(stem))
     return addresses
+
+
+def address_among(boards: Sequence[Leaderboard], board: Leaderboard) -> BoardAddress | None:
+    """Return the address of one of these leaderboards, None if it is not among them."""
+    return board_addresses(boards)[boards.index(board)] if board in boards else None
 
 
 def room_address(site: str, race: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 
-from racebot.addresses import board_addresses
+from racebot.addresses import address_among
 from racebot.bot.failures import Backoff
 from racebot.bot.room.announcements import edits_between, facts_of
 from racebot.ledger.connection import RunOnLedger
@@ -191,9 +191,10 @@ class LiveWriter:
     def _on_board(self, race: Race, planned: Leaderboard) -> LiveBoard:
         """Describe a room on one leaderboard, with what its result would change."""
         with self.settler.reading() as settler:
-            ledger, result, stored = settler.ledger, race.result, settler.ledger.leaderboards.all()
+            ledger, result = settler.ledger, race.result
             board = ledger.leaderboards.get(planned.category, planned.name) or planned
-            address = board_addresses(stored)[stored.index(board)].stem if board in stored else None
+            found_at = address_among(ledger.leaderboards.all(), board)
+            address = None if found_at is None else found_at.stem
             live = LiveBoard(address, board.name, (), needs_record=not board.rule.finished)
             entrants = [each for each in ledger.people.amended(race).entrants if each.user_id is not None]
             if race.hidden or not entrants:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from racebot.addresses import RACE, SEARCH, BoardAddress, Route, board_addresses
+from racebot.addresses import RACE, SEARCH, BoardAddress, Route, address_among
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.settings.commands import Command
@@ -27,10 +27,7 @@ def comparison_page(
 
 def _address(settings: Settings, ledger: Ledger, board: Leaderboard) -> BoardAddress | None:
     """Return the address of a leaderboard below that of the published pages, or None if it has no page."""
-    boards = ledger.leaderboards.all()
-    if settings.pages_url is None or board not in boards:
-        return None
-    return board_addresses(boards)[boards.index(board)]
+    return None if settings.pages_url is None else address_among(ledger.leaderboards.all(), board)
 
 
 def race_page(settings: Settings, race: str, route: Route = RACE) -> str | None:
