@@ -95,7 +95,7 @@ def reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "not UTF-8 text"
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return re.sub(r"^\[Errno -?\d+\] ", "", text)  # httpx quotes it
+    return re.sub(r"^\[Errno -?\d+\] ", "", text) or repr(error)  # httpx quotes it
 
 
 def in_words(error: Exception) -> str:

@@ -39,3 +39,4 @@ def test_reason_of_a_failure_is_the_words_of_the_system_without_their_number() -
     assert reason(OSError("no number")) == "no number"
     assert reason(ValueError("bad")) == "bad"
     assert reason(RuntimeError("[Errno -2] Name or service not known")) == "Name or service not known"
+    assert reason(TimeoutError()) == "TimeoutError()"

@@ -300,7 +300,10 @@ class CategoryWorker:
         for result in (race.result for race in races):
             if result is None or result.hidden or all(each.user_id is not None for each in result.entrants):
                 continue
-            with self._backoff.trying(f"{result.name} deleted accounts"):
+            source = f"{result.name} deleted accounts"
+            if self._backoff.rests(source):
+                continue
+            with self._backoff.trying(source):
                 forget = partial(orders.forget_deleted, self._settler, [result], self._clock())
                 for account in await self._call(forget):
                     log.info("player %s: the account was deleted on the site; the name is erased", account)

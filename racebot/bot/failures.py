@@ -17,6 +17,7 @@ from racebot.errors import (
     DamagedRaceError,
     LedgerError,
     LedgerUnavailable,
+    reason,
 )
 from racebot.ledger.lock import Heartbeat, write_heartbeat
 from racebot.telemetry import metrics
@@ -131,7 +132,7 @@ class Health:
         """Let a category rest that the site refuses. The others go on."""
         now = time.monotonic()
         since = self._refused[slug].since if slug in self._refused else now
-        self._refused[slug] = _Refusal(str(error), since, now + SUSPENDED_FOR)
+        self._refused[slug] = _Refusal(reason(error), since, now + SUSPENDED_FOR)
         self._write_heartbeat()
 
     def is_suspended(self, slug: str) -> bool:

@@ -33,13 +33,14 @@ from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker, WorkerContex
 from racebot.bot.failures import Backoff
 from racebot.bot.room import events as cases
 from racebot.bot.room.events import Signal
-from racebot.errors import LedgerUnavailable, SiteError
+from racebot.errors import DamagedRaceError, LedgerUnavailable, SiteError
 from racebot.ledger.outbox import CaseRow, ChatBody, InfoBody, Message, MetaBody
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Category, parse_race
 from racebot.settings.model import Settings
 from racebot.settings.tables import CategorySettings
+from racebot.standings import orders
 from racebot.telemetry.logs import FailureLog
 
 ANN_BO = [
@@ -202,6 +203,23 @@ async def test_the_weekly_read_finds_deleted_accounts_and_rates_no_old_race(scen
     await scene.category.all_past_races()
     assert [order.subject for order in scene.ledger.orders.all()] == ["id-ann"]
     assert not scene.ledger.races.has(f"{CATEGORY}/unknown")
+
+
+async def test_an_account_that_cannot_be_forgotten_rests(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = []
+
+    def fails(*_: object) -> None:
+        tried.append(1)
+        raise DamagedRaceError("race orb/old: damaged")
+
+    monkeypatch.setattr(orders, "forget_deleted", fails)
+    monkeypatch.setattr(failures, "FIRST_PAUSE", 60.0)
+    scene.list_races(listed_document("old", [{**ANN_BO[0], "user": None}, ANN_BO[1]], recorded=True))
+    await scene.category.past_races()
+    await scene.category.past_races()
+    assert len(tried) == 1
 
 
 async def test_all_past_races_are_read_once_a_week(scene: Scene) -> None:
