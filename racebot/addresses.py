@@ -212,13 +212,10 @@ RACE_CARD = Route("cards/races/{race}.png")
 RACER_CARD = _of_server("cards/racers/{player}/{race}.png")
 PLAYER_CARD = Route("cards/players/{player}/{board}.png")
 PAIR_CARD = _of_server("cards/compare/{player}/{other}.png", frozenset({"on"}))
-RECAP_CARD = Route("cards/leaderboards/{board}/recap.png")
 BOARD_CARD = Route("cards/leaderboards/{board}.png")
 
 BOARD_FEED = Route("leaderboards/{board}/feed.xml")
 PLAYER_FEED = Route("players/{player}/{board}/feed.xml")
-BADGE = Route("badges/{player}/{board}.svg")
-LATEST_BADGE = _of_server("badges/{player}.svg")
 EMBED = Route("embed/{board}.html", frozenset({"rows"}))
 
 OVERLAY_OPTIONS = frozenset(

@@ -281,7 +281,7 @@ def _absent(board: Board) -> Iterator[Route]:
     if not board.listing.ordering:
         yield addresses.RATINGS
     if not board.final_since:
-        yield from (addresses.RECAP, addresses.RECAP_CARD)
+        yield addresses.RECAP
 
 
 def _more_of_player(board: Board, player: str, raced: Sequence[RaceDigest]) -> Iterator[str]:

@@ -175,9 +175,6 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.PLAYER_CARD: cards.player_card,
     addresses.PAIR_CARD: cards.pair_card,
     addresses.BOARD_CARD: cards.board_card,
-    addresses.RECAP_CARD: cards.recap_card,
-    addresses.BADGE: cards.badge,
-    addresses.LATEST_BADGE: cards.latest_badge,
     addresses.BOARD_FEED: board_feed,
     addresses.PLAYER_FEED: player_feed,
 }

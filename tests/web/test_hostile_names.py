@@ -1,4 +1,4 @@
-"""Names of players and leaderboards that try to break every page, card, badge, feed and overlay."""
+"""Names of players and leaderboards that try to break every page, card, feed and overlay."""
 
 from __future__ import annotations
 

@@ -47,7 +47,6 @@ BOARD = "leaderboards/orb/any-orb"
         *("api/nothing", "api/players.csv", "api/players/id-nobody", "api/races/orb/zzz", "api/events/a"),
         *("api/leaderboards/orb", "api/leaderboards/orb/other", f"api/{BOARD}/nothing", f"api/{BOARD}/x.csv"),
         *(f"api/{BOARD}/players/id-nobody", f"api/{BOARD}/players/~!"),
-        *("badges/id-nobody.svg", "badges/id-nobody/orb/any-orb.svg", "badges/id-ann/orb/other.svg"),
         *("cards/players/id-nobody/orb/any-orb.png", "cards/players/id-ann/orb/other.png", "cards/x.png"),
         *("cards/races/orb/zzz.png", "cards/racers/id-nobody/orb/a.png", "cards/racers/id-ann/orb/zzz.png"),
         *("cards/compare/id-ann/id-ann.png", "cards/compare/id-ann/id-nobody.png"),

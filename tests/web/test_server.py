@@ -188,7 +188,7 @@ def test_long_addresses_are_not_repeated(get: Get) -> None:
 
 def test_cards_may_be_cached_for_some_minutes_and_pages_only_if_unchanged(get: Get) -> None:
     assert get("/cards/index.png").headers["cache-control"] == "public, max-age=300"
-    for path in ("/", "/badges/id-ann.svg", "/api/leaderboards"):
+    for path in ("/", "/players/id-ann", "/api/leaderboards"):
         assert get(path).headers["cache-control"] == "public, max-age=0, must-revalidate"
 
 

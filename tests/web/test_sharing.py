@@ -1,4 +1,4 @@
-"""Atom feeds, badges, embedded leaderboards and the metadata of link previews."""
+"""Atom feeds, embedded leaderboards and the metadata of link previews."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -7,22 +7,17 @@ from xml.etree import ElementTree as ET
 import httpx
 import pytest
 from builders import NOON, result
-from hypothesis import given, strategies as st
 
 from racebot.ledger.store import Ledger
 from racebot.web.http.server import application
-from racebot.web.pictures.fonts import badge
 from racebot.web.routes import Pages
-from racebot.web.site.formats import shown_name
 from racebot.web.site.ledger_view import PNG, Document, LedgerView, Publication
 
 from .conftest import RACES, Merge, Seen, page_at, rate
 
 ATOM = "{http://www.w3.org/2005/Atom}"
-SVG = "{http://www.w3.org/2000/svg}"
 BOARD_FEED = "leaderboards/orb/any-orb/feed.xml"
 PLAYER_FEED = "players/id-ann/orb/any-orb/feed.xml"
-BADGE = "badges/id-ann/orb/any-orb.svg"
 EMBED = "embed/orb/any-orb"
 
 
@@ -123,25 +118,6 @@ def test_ids_of_a_feed_do_not_depend_on_its_address(merge: Merge) -> None:
     assert texts(here, "id") == texts(there, "id")
 
 
-@given(st.text(max_size=60).map(lambda text: text.encode(errors="replace").decode()))
-def test_badge_of_any_name_is_well_formed_and_fits_its_text(name: str) -> None:
-    svg = ET.fromstring(badge(shown_name(name), "2049", "#000"))  # noqa: S314
-    label, value = svg.iter(f"{SVG}text")
-    assert {each.attrib["lengthAdjust"] for each in (label, value)} == {"spacingAndGlyphs"}
-    assert int(label.attrib["x"]) + int(label.attrib["textLength"]) < int(value.attrib["x"])
-    assert int(value.attrib["x"]) + int(value.attrib["textLength"]) < int(svg.attrib["width"])
-
-
-def test_badge_shows_name_and_points(merge: Merge) -> None:
-    svg = ET.fromstring(page_at(merge(provisional_races=0), BADGE))  # noqa: S314
-    assert svg.attrib["aria-label"] == "Ann: 1190"
-    assert [each.text for each in svg.iter(f"{SVG}text")] == ["Ann", "1190"]
-    assert page_at(merge(provisional_races=0), "badges/id-ann.svg") == page_at(
-        merge(provisional_races=0), BADGE
-    )
-    assert "1190?" in page_at(merge(provisional_races=5), BADGE)
-
-
 def test_embedded_leaderboard_has_as_many_rows_as_asked(view: LedgerView) -> None:
     assert page_at(view, EMBED).count('scope="row"') == 5
     assert page_at(view, EMBED, rows="2").count('scope="row"') == 2
@@ -235,8 +211,7 @@ def test_right_to_left_names_do_not_reorder_the_numbers_of_a_title(merge: Merge)
     view = merge([replace(race, entrants=(replace(race.entrants[0], name="ليلى"), race.entrants[1]))])
     isolated = "\N{FIRST STRONG ISOLATE}ليلى\N{POP DIRECTIONAL ISOLATE}"
     assert meta(view, PLAYER)["og:title"].startswith(f"{isolated}: 1100 points")
-    for path in ("players/id-ann/orb/any-orb/feed.xml", "badges/id-ann.svg"):
-        assert f"{isolated}: 1" in page_at(view, path)
+    assert f"{isolated}: 1" in page_at(view, PLAYER_FEED)
 
 
 @pytest.mark.parametrize("path", ["index.html", BOARD, PLAYER, RACE, "races/orb/alone.html", EXPLAINED])

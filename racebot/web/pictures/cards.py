@@ -1,10 +1,9 @@
-"""Draw badges, and cards: pictures that chat programs show with a link to a page (https://ogp.me)."""
+"""Draw cards: pictures that chat programs show with a link to a page (https://ogp.me)."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from functools import partial
 from itertools import product
 from math import inf
 from unicodedata import normalize
@@ -19,8 +18,8 @@ from racebot.web.html import charts
 from racebot.web.html.fragments import Linkable
 from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
-from racebot.web.site.formats import day, host, ordinal, percent, shown_name, total
-from racebot.web.site.ledger_view import PNG, SVG, Board, Content, Document, PageRequest
+from racebot.web.site.formats import day, host, ordinal, percent
+from racebot.web.site.ledger_view import PNG, Board, Content, Document, PageRequest
 
 WIDTH, HEIGHT = 1200, 630
 MARGIN = 64
@@ -42,7 +41,6 @@ _PLACE = Style(23, 700)
 _SMALL = Style(28, 500)
 _FACING = Style(54, 800)
 _SCORE = Style(128, 800)
-LONGEST_NAME = 30  # most characters of a name on a badge
 
 
 Box = tuple[float, float, float, float]  # the left, top, right and bottom end of a shape, in pixels
@@ -183,22 +181,6 @@ def board_card(request: PageRequest, board: Board) -> Content:
     return _card(request, canvas)
 
 
-def recap_card(request: PageRequest, board: Board) -> Content:
-    recap = request.view.recap(board)
-    if recap is None or board.final_since is None:
-        return None
-    category = name(request.view.category_face(board.category).name)
-    about = f"{category}: final after {counted(recap.races, 'race')}, {day(board.final_since)}"
-    canvas, shown = _card_of(request, board.name, about), partial(player_name, request)
-    for row, each in enumerate(recap.podium[:ROWS]):
-        canvas.total(row, each.place, shown(each.player), each.races, total(each))
-    facts = [f"Biggest upset: {shown(e.player)}, {percent(e.number, 1)} to win" for e in recap.upsets]
-    facts += [f"Most wins in a row: {shown(e.player)}, {e.number:.0f}" for e in recap.streaks[:1]]
-    for row, fact in enumerate(facts[: ROWS - len(recap.podium)], start=len(recap.podium)):
-        canvas.text(MARGIN, FIRST_ROW + ROW_HEIGHT * row, fact, _SMALL, SOFT, limit=RIGHT - MARGIN)
-    return _card(request, canvas)
-
-
 def front_card(request: PageRequest) -> Content:
     boards = sorted(request.view.boards, key=lambda board: -request.view.totals(board).races)
     if boards:
@@ -237,20 +219,6 @@ def player_name(request: PageRequest, player: Linkable) -> str:
 
 def tone(change: int) -> str:
     return GAIN if change > 0 else LOSS if change < 0 else SOFT
-
-
-def badge(request: PageRequest, board: Board, player: str) -> Content:
-    standing = request.view.standing(board, player)
-    if standing is None:
-        return None
-    label = shown_name(player_name(request, standing), LONGEST_NAME)
-    points = f"{integer(standing.points)}{'?' if standing.provisional else ''}"
-    return Document(fonts.badge(label, points, ACCENT), SVG)
-
-
-def latest_badge(request: PageRequest, player: str) -> Content:
-    standings = request.view.standings(player)
-    return badge(request, standings[0][0], player) if standings else None
 
 
 class Canvas:

@@ -12,12 +12,9 @@ from importlib.util import find_spec
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from PIL import Image, ImageDraw, ImageFont, features
-
-from racebot.text.safe import isolated
-from racebot.web.html import templating
 
 _PACKAGED = (
     ("fontpkg_inter", "files/Inter[opsz,wght].ttf"),
@@ -177,13 +174,3 @@ def _axis(axis: ImageFont.Axis, style: Style) -> float:
     if wanted is None:
         return float(axis["default"] or 0)
     return min(max(wanted, axis["minimum"] or 0), axis["maximum"] or wanted)
-
-
-BADGE_TEXT = Style(11, 500)
-
-
-def badge(label: str, value: str, color: str) -> bytes:
-    """Draw a badge as SVG, its texts stretched to their width in our fonts, which a viewer may lack."""
-    label_width, value_width = (round(width(each, BADGE_TEXT)) or 8 for each in (label, value))
-    facts: dict[str, Any] = {"label_width": label_width, "value_width": value_width, "color": color}
-    return templating.render("badge.svg", "", label=label, value=value, spoken=isolated(label), **facts)

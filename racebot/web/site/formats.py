@@ -21,7 +21,7 @@ def shown_name(name: str, limit: int = 60) -> str:
 
 
 def plain_name(name: str, limit: int = 60) -> str:
-    """Return a name as `shown_name` does, for text without markup: titles, descriptions, feeds and badges."""
+    """Return a name as `shown_name` does, for text without markup: titles, descriptions and feeds."""
     return isolated(shown_name(name, limit))
 
 
