@@ -450,3 +450,6 @@ CREATE TABLE site (host TEXT PRIMARY KEY) WITHOUT ROWID;
 
 -- m032_penalties
 ALTER TABLE orders ADD COLUMN amount INTEGER;
+
+-- m033_races_on_discord
+DELETE FROM discord WHERE instr(race, ' ');

@@ -1,43 +1,49 @@
-"""Posts and edits the messages of races on Discord. Chat never waits for it.
+"""Posts and edits the messages of races on Discord, as the ledger has them now. Chat never waits for it.
 
-Webhooks have no idempotency key: a message whose id is lost in a crash or timeout is posted again.
-Source: https://docs.discord.com/developers/resources/webhook
+Webhooks have no idempotency key: a message whose id is lost in a crash or timeout is posted again. Names are
+escaped, hidden players are masked, and nobody is mentioned.
+Sources: https://docs.discord.com/developers/resources/webhook and
+https://docs.discord.com/developers/resources/message#embed-object-embed-limits
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import zlib
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
+from urllib.parse import urljoin
 
 from pydantic import SecretStr
 
-from racebot.addresses import room_address
-from racebot.bot.discord_posts import (
-    Embed,
-    body as body_of,
-    digest_embeds,
-    queue_digests,
-    race_embed,
-)
+from racebot.addresses import RACE_CARD, room_address
 from racebot.bot.failures import Backoff
+from racebot.bot.room.announcements import shown_race
+from racebot.chat.format import NO_BREAK, chat_names, ordinal, percent
+from racebot.chat.links import board_page, race_page
+from racebot.chat.rating_message import opening, players, score_lines
 from racebot.errors import PayloadError, RacebotError, SiteError
 from racebot.ledger.connection import RunOnLedger
-from racebot.ledger.lock import utc_now
 from racebot.ledger.outbox import Post
 from racebot.ledger.rows import RATED_LATER
 from racebot.ledger.store import Ledger
+from racebot.queries.odds import winner_of
+from racebot.queries.records import UPSET
+from racebot.queries.scores import league, scored
+from racebot.queries.standings import listing_of
 from racebot.racetime.http import Http, Response
+from racebot.scoring.table import ScoreTable
 from racebot.settings.model import Settings
+from racebot.settings.texts import Texts
 from racebot.standings.counting import rating_rules
 from racebot.standings.settle import RatedRace, Settler
+from racebot.text.format import exact_time, timer
 from racebot.text.parse import read_json
-from racebot.text.safe import printable
+from racebot.text.safe import in_markdown, plain, printable
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +60,10 @@ UNKNOWN_MESSAGE = 10008  # https://docs.discord.com/developers/topics/opcodes-an
 GONE = "Discord refuses the webhook: it was deleted, or its address is wrong"
 ALL = "Discord"
 """The name of all webhooks, where one limit holds for them."""
+MOST_ENTRIES = 10
+"""Most entries that an embed lists."""
+TITLE_LIMIT, DESCRIPTION_LIMIT, TOTAL_LIMIT, MOST_EMBEDS = 100, 4096, 6000, 10
+COLORS = (0x2C4BB8, 0x0F766E, 0x7C3AED, 0xB45309, 0xBE185D, 0x4D7C0F)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +153,6 @@ class DiscordSender:
     ledger: Ledger
     call: RunOnLedger
     backoff: Backoff
-    clock: Callable[[], datetime] = utc_now
     _is_posting: bool = False
 
     async def send(self) -> None:
@@ -161,10 +170,6 @@ class DiscordSender:
             await asyncio.gather(sending, return_exceptions=True)
             raise
 
-    async def summarize(self) -> None:
-        """Queue the summaries that are due."""
-        await self.call(queue_digests, self.ledger, self.settings, self.clock())
-
     async def _send_all(self) -> None:
         for webhook, address in self.settings.webhooks().items():
             if not (races := await self.call(self.ledger.posts.waiting, webhook)):
@@ -181,7 +186,7 @@ class DiscordSender:
         try:
             post = await self.call(self.ledger.posts.get, race, webhook)
             note = partial(self.ledger.posts.note, post)
-            body, players = await asyncio.to_thread(self._body, post)
+            body = await asyncio.to_thread(self._body, post)
             if body is None:
                 await self.call(note, post.message)
                 return
@@ -194,7 +199,7 @@ class DiscordSender:
             if reply.good and (message := reply.message or post.message):
                 self.backoff.worked(source)
                 self.backoff.worked(item)
-                await self.call(note, message, players=players)
+                await self.call(note, message)
             elif is_answer and reply.status in REFUSALS and reply.code != UNKNOWN_MESSAGE:
                 log.error("%s: %s (%s); nothing is sent until the next start", source, GONE, problem)
                 self.backoff.rest(source, float("inf"))
@@ -222,13 +227,11 @@ class DiscordSender:
         self._is_posting = True
         return await ask(http, address, "POST", "", body)
 
-    def _body(self, post: Post) -> tuple[dict[str, Any] | None, frozenset[str]]:
-        """Return what a post should show now, None if it stays as it is, and the players of a summary."""
+    def _body(self, post: Post) -> dict[str, Any] | None:
+        """Return what a post should show now, None if it stays as it is."""
         with Ledger.open_to_read(self.ledger.path) as ledger:
-            draw = digest_embeds if post.is_digest else race_embeds
-            embeds = draw(ledger, self.settings, post)
-            players = frozenset[str]().union(*(each.players for each in embeds))
-            return body_of(embeds, self.settings.texts) if embeds else None, players
+            embeds = race_embeds(ledger, self.settings, post)
+            return body_of(embeds, self.settings.texts) if embeds else None
 
 
 def race_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
@@ -252,3 +255,113 @@ def race_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
         return [race_embed(ledger, settings, post, each, settled=stored is not None) for each in here]
     url = room_address(settings.site, post.race) or None
     return [Embed(title=post.race, url=url, opening=[settings.texts.not_counted])]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Embed:
+    """One leaderboard's part of a message, in lines of Markdown. `board` chooses its color.
+
+    The last `entries` may be left out; then a line links to the `page` with all, or else to `url`.
+    `pictures` have Discord's names.
+    """
+
+    title: str
+    url: str | None
+    page: str | None = None
+    board: str = ""
+    opening: Sequence[str] = ()
+    entries: Sequence[str] = ()
+    closing: Sequence[str] = ()
+    timestamp: str | None = None
+    pictures: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def body_of(embeds: Sequence[Embed], texts: Texts) -> dict[str, Any]:
+    """Return the body of the request that posts or edits a message."""
+    shown, embeds = [], embeds[:MOST_EMBEDS]
+    limit = min(DESCRIPTION_LIMIT, TOTAL_LIMIT // len(embeds) - 2 * TITLE_LIMIT)  # titles may be escaped
+    for each in embeds:
+        fields = {
+            "title": in_markdown(each.title, TITLE_LIMIT),
+            "url": each.url,
+            "description": _description(each, texts, limit),
+            "color": COLORS[zlib.crc32(each.board.encode()) % len(COLORS)],
+            "timestamp": each.timestamp,
+            **{kind: url and {"url": url} for kind, url in each.pictures.items()},
+        }
+        shown.append({name: value for name, value in fields.items() if value})
+    return {"embeds": shown, "allowed_mentions": {"parse": []}}
+
+
+def _description(embed: Embed, texts: Texts, limit: int) -> str:
+    """Join the lines of an embed, with as many entries as fit."""
+    text, page = "", embed.page or embed.url
+    for shown in range(min(MOST_ENTRIES, len(embed.entries)), -1, -1):
+        rest = len(embed.entries) - shown
+        more = texts.more.format(count=rest) if rest else ""
+        link = f"[{more}]({page})" if more and page else more
+        lines = [*embed.opening, *embed.entries[:shown], link, *embed.closing]
+        text = "\n".join(filter(None, lines)).replace(NO_BREAK, " ")  # narrow screens would break in words
+        if len(text) <= limit:
+            break
+    return text[:limit]
+
+
+def race_embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace, *, settled: bool) -> Embed:
+    """Return a leaderboard's part of what a post shows of its race, which is `settled` if it counts."""
+    texts, board = settings.texts, rated.leaderboard
+    here = shown_race(ledger, settings, rated, settled=settled)
+    names = chat_names(here.result.entrants, texts)
+    names = {player: in_markdown(name) for player, name in names.items()}
+    lines, goal = [] if settled else [opening([rated], texts)], plain(board.name)
+    rules = listing_of(settings, board).ordering
+    table = None
+    if rules and scored(board, here.result, rules, rated.note):
+        table = league(ledger, board, rules, here.result, before=post.race)
+    winner, chance = winner_of(board, rated.changes, ledger.people.hidden())
+    if table:
+        lines.append(texts.scores.format(leaderboard=goal, number=len(table.races)))
+        entries = _scores(table, names, texts)
+    else:
+        lines += [texts.info.format(goal=goal)] if settled else []
+        here = replace(here, moves=post.moves.get(here.result.fingerprint(), {}).get(board.name, {}))
+        own = texts.model_copy(update={"player": texts.discord_player})
+        entries = [*players(here, own, escape=in_markdown).values()] or [texts.no_changes]
+    upset = ""
+    if winner is not None and winner.races_before >= settings.provisional_races and chance < UPSET:
+        upset = texts.discord_upset.format(name=names[winner.player], chance=percent(chance, texts))
+    avatar = ledger.profiles.get(winner.player if winner else "").avatar
+    page = race_page(settings, post.race) if settled else None
+    links = {texts.button_leaderboard: board_page(settings, ledger, board), texts.button_why: page}
+    return Embed(
+        title=f"{goal} · {post.race.rpartition('/')[2]}",
+        url=room_address(settings.site, post.race) or page,
+        page=page,
+        board=board.name,
+        opening=[in_markdown(line.strip(" :"), TITLE_LIMIT) for line in lines],
+        entries=entries,
+        closing=[
+            upset,
+            " · ".join(f"[{in_markdown(label)}]({to})" for label, to in links.items() if label and to),
+        ],
+        timestamp=exact_time(here.result.ended_at),
+        pictures={
+            "thumbnail": avatar and urljoin(settings.site, avatar),
+            "image": race_page(settings, post.race, RACE_CARD) if page and settings.pages_cards else None,
+        },
+    )
+
+
+def _scores(table: ScoreTable, names: Mapping[str | None, str], texts: Texts) -> list[str]:
+    """Return a line for each racer of a league's last race with the score, the place and the total."""
+    race, more = table.races[-1], dict[str, dict[str, str]]()
+    for each in table.standings:
+        if each.id in race.scores:
+            time, total = race.scores[each.id].time, f"{each.total.score:.1f}"
+            more[each.id] = {
+                "time": f" · {timer(time)}" if time else "",
+                "ordinal": ordinal(each.place, texts),
+                "total": total,
+            }
+    shown = {player: names[player] for player in more}
+    return [*score_lines(race, shown, texts.discord_score, more).values()]

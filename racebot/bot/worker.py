@@ -52,7 +52,7 @@ PICTURES_EVERY = 600.0
 """Seconds between looks for new avatars."""
 BELIEVED_AFTER = 3
 """How many times the site must refuse a category before we believe it: a proxy before it may have erred."""
-DIGESTS_HOUR, BACKUP_HOUR, PAST_RACES_HOUR = 1, 4, 5  # UTC
+BACKUP_HOUR, PAST_RACES_HOUR = 4, 5  # UTC
 CHECK_CLOCK_EVERY = 5.0
 """Seconds between two looks at the wall clock."""
 STOP_WITHIN = 1.5
@@ -255,9 +255,8 @@ class Worker:
             fetcher = PictureFetcher(settings.site, pictures, wanted, self._backoff)
             jobs.every(PICTURES_EVERY, fetcher.fetch, "pictures")
         if settings.webhooks():
-            sender = DiscordSender(settings, ledger, self._call, self._harmless, self._clock)
+            sender = DiscordSender(settings, ledger, self._call, self._harmless)
             jobs.every(SEND_EVERY, sender.send, "Discord")
-            jobs.nightly(DIGESTS_HOUR, sender.summarize, "summaries on Discord", at_once=True)
         if settings.pages_dir is not None:
             command = [*racebot, "export-site", str(settings.pages_dir), *database]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -271,11 +271,11 @@ Moves = Mapping[str, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """The one message of a race in a channel, or of a summary: its `race` is a key with a space.
+    """The one message of a race in a channel.
 
     `wanted` names what it shows: a `result`, or the stored one; without any, the race is withdrawn. `moves`
     are by the fingerprint of a result. `message` is its id once it is posted, and `posts` counts how often it
-    was, since somebody may delete it. `named` are the ids of the players whom a posted summary ever named.
+    was, since somebody may delete it.
     """
 
     race: str
@@ -285,11 +285,6 @@ class Post:
     moves: Mapping[str, Moves]
     message: str | None
     posts: int = 0
-    named: frozenset[str] = frozenset()
-
-    @property
-    def is_digest(self) -> bool:
-        return " " in self.race
 
 
 class Posts(LedgerTable):
@@ -305,25 +300,16 @@ class Posts(LedgerTable):
         rows = [row | {"webhook": each} for each in {*webhooks, *(webhook for (webhook,) in known)}]
         self._connection.save("discord", "race, webhook", rows)
 
-    def put_digest(self, key: str, webhook: str) -> None:
-        """Show a summary in a channel, once."""
-        sql = "INSERT OR IGNORE INTO discord (race, webhook, wanted) VALUES (?, ?, 'digest')"
-        self._connection.write(sql, key, webhook)
-
     def withdraw(self, race: str) -> None:
         """Show that a race does not count."""
         sql = "UPDATE discord SET wanted = 'withdrawn', result = NULL WHERE race = ?"
         self._connection.write(sql, race)
 
     def refresh(self, subject: str) -> None:
-        """Show a race, or a player's races and posted summaries, again after an order about them."""
+        """Show a race, or a player's races, again after an order about them."""
         sql = (
             "UPDATE discord SET wanted = wanted || '+' WHERE race = ?1 OR instr(result, ?2)"
             " OR race IN (SELECT name FROM races WHERE instr(races.result, ?2))"
-            " OR message IS NOT NULL AND ("
-            "race LIKE '% %' AND (instr(moves, ?2) OR moves = '{}')"  # of an earlier version
-            " OR race LIKE 'season %' AND EXISTS (SELECT 1 FROM races WHERE name = ?1)"
-            " OR race = (SELECT 'week ' || date(ended_at, '+1 day', 'weekday 1') FROM races WHERE name = ?1))"
         )
         self._connection.write(sql, subject, json.dumps(subject, ensure_ascii=False))
 
@@ -340,31 +326,20 @@ class Posts(LedgerTable):
         (row,) = self._connection.rows(sql, race, webhook)
         with readable(f"message {race} on Discord", RESTORE):
             post = {**row, "moves": json.loads(row["moves"])}
-            if " " in race:
-                post |= {"named": frozenset(post["moves"]), "moves": {}}
-            elif row["result"]:
+            if row["result"]:
                 post["result"] = result_of(race, row["result"])
             return read(Post, [post])[0]
 
     def note(
-        self,
-        post: Post,
-        message: str | None,
-        problem: str | None = None,
-        *,
-        waits: bool = False,
-        players: Collection[str] = (),
+        self, post: Post, message: str | None, problem: str | None = None, *, waits: bool = False
     ) -> None:
         """Store the id of the message that shows a post now, or the problem that keeps it from that."""
         sql = (
             "UPDATE discord SET posts = posts + (?2 IS NOT NULL AND ?2 IS NOT message),"
-            " shown = ?1, message = ?2, problem = ?3, moves = iif(?6 = '', moves, ?6)"
-            " WHERE race = ?4 AND webhook = ?5"
+            " shown = ?1, message = ?2, problem = ?3 WHERE race = ?4 AND webhook = ?5"
         )
-        of_digest: Moves = {player: {} for player in sorted({*post.named, *players})}
-        named = json.dumps(of_digest, ensure_ascii=False) if post.is_digest else ""
         shown = "" if waits else post.wanted
-        self._connection.write(sql, shown, message, problem, post.race, post.webhook, named)
+        self._connection.write(sql, shown, message, problem, post.race, post.webhook)
 
     def delayed(self) -> list[tuple[str, int, str | None]]:
         """Return the webhooks with waiting messages: the id, the number of them, and a problem."""

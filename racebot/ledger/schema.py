@@ -16,7 +16,7 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m032_penalties"
+VERSION = "m033_races_on_discord"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
@@ -300,6 +300,8 @@ _LATER = {
     # How often a message was posted: one that somebody deletes is posted anew once.
     "m024": ("UPDATE discord SET posts = 1 WHERE message IS NOT NULL",),
     "m027": (TIMES_OF_RACES,),
+    # Summaries of weeks and seasons, which were posted besides races.
+    "m033": ("DELETE FROM discord WHERE instr(race, ' ')",),
 }
 """Changes of data in ledgers from before a version. `casefold` and `fold_name` are functions of ours."""
 

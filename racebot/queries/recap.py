@@ -1,4 +1,4 @@
-"""Summaries of a leaderboard: a season with its podium and records, a week, and places over time.
+"""Summaries of a leaderboard: a season with its podium and records, and places over time.
 
 The end of a season is never stored: it follows from a leaderboard's `until` and the time.
 """
@@ -16,7 +16,7 @@ from racebot.ledger.rows import Leaderboard, NamedPlayer, moment_of
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import ListedPlayers, leaderboard_report
 from racebot.queries.races import RaceRow, races_numbered
-from racebot.queries.records import Record, hall_of_fame, upsets
+from racebot.queries.records import Record, hall_of_fame
 from racebot.queries.scores import league
 from racebot.queries.standings import Listing
 from racebot.races.rooms import RoomRule
@@ -24,9 +24,6 @@ from racebot.text.format import exact_time
 
 SETTLES = timedelta(days=1)
 """Shortest time after a season's end for its last races to finish, and to be recorded."""
-WEEK = timedelta(days=7)
-CLIMBERS = 3
-"""Most players of a week who climbed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +55,6 @@ class Recap:
     streaks: Sequence[Record]
     closest: Sequence[Record]
     fastest: Mapping[str, Sequence[Record]]
-
-
-@dataclass(frozen=True, slots=True)
-class Week:
-    """The listed players who climbed most with their new places, the least likely win, and who raced most.
-
-    Nobody climbs where scores order the leaderboard.
-    """
-
-    climbers: Mapping[str, int]
-    upsets: Sequence[Record]
-    most_races: Mapping[str, int]
 
 
 def final_from(rule: RoomRule) -> datetime | None:
@@ -125,29 +110,6 @@ def recap(ledger: Ledger, board: Leaderboard, listing: Listing) -> Recap:
 
 def _first(records: Sequence[Record]) -> list[Record]:
     return [each for each in records if each.rank == 1]
-
-
-def week(ledger: Ledger, board: Leaderboard, listing: Listing, end: datetime) -> Week | None:
-    """Return what the week before a time changed, None if it had no race."""
-    first, last = (ledger.ratings.sequence_until(board, moment) for moment in (end - WEEK, end))
-    if first == last:
-        return None
-    then, now = (leaderboard_report(ledger, board, listing, at=at).players for at in (end - WEEK, end))
-    earlier = {row.player: row for row in then.rows}
-    gained, races = dict[str, int](), dict[str, int]()
-    for row in now.rows:
-        before, place = earlier.get(row.player), now.places[row.rating]
-        races[row.player] = row.races - (before.races if before else 0)
-        if before and then.places[before.rating] > place and listing.ordering is None:
-            gained[row.player] = then.places[before.rating] - place
-    places = {row.player: now.places[row.rating] for row in now.rows}
-    best = sorted(gained, key=lambda player: (-gained[player], places[player]))[:CLIMBERS]
-    most = max(races.values(), default=0)
-    return Week(
-        {player: places[player] for player in best},
-        upsets(ledger, board, settled=listing.provisional_races, limit=1, after=first, until=last),
-        {player: count for player, count in races.items() if count == most > 0},
-    )
 
 
 def places_over_time(

@@ -191,7 +191,6 @@ class Settings(BaseSettings):
     discord_webhook: SecretStr | None = Field(
         None, description="a webhook's address, such as https://discord.com/api/webhooks/ID/TOKEN"
     )
-    discord_weekly: bool = Field(False, description="true or false")
     log_level: LogLevel = Field("info", description="debug, info, warning or error")
     log_format: Literal["text", "json"] = Field("text", description="text or json")
     monitor_port: int | None = Field(None, ge=0, le=65535, description="a port number; none opens no port")

@@ -91,11 +91,6 @@ class Texts(BaseModel):
     discord_score: str = _text("**{place}** {name}{time} · {score} ({ordinal} with {total})", "with scores")
     discord_upset: str = _text("Upset: {name} won with a chance of {chance}", "marks an unlikely win")
 
-    discord_title: str = _text("{leaderboard} · {season:the season|week until {date}}", "a summary's title")
-    discord_climber: str = _text("▲ {ordinal} {name}", "a player who gained most places", "place")
-    discord_most: str = _text("Most races: {name} ({count})", "the players with most races")
-    discord_podium: str = _text("**{place}** {name} · {total}", "a player on its podium")
-
     # Answers
     rating: str = _text("{name}: {points}, {standing}", "opens the answer to !rating", "leaderboard")
     rating_place: str = _text("{ordinal} of {listed}", "the standing of a listed player", "place")

@@ -5,7 +5,7 @@ import json
 import logging
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -19,8 +19,7 @@ from pydantic import SecretStr, ValidationError
 from room_support import NAME, Follower
 from worker_support import Sandbox, spaced, until
 
-from racebot.bot.discord import LONGEST_PAUSE, DiscordSender, check
-from racebot.bot.discord_posts import Embed
+from racebot.bot.discord import LONGEST_PAUSE, DiscordSender, Embed, check
 from racebot.bot.failures import Backoff, Health
 from racebot.bot.status import status
 from racebot.bot.worker import Jobs
@@ -60,7 +59,7 @@ class Channel:
         failures = FailureLog()
         health = Health(self.ledger.path, [], failures, self.clock)
         self.backoff = Backoff(health.is_fatal, failures.recovered)
-        self.sender = DiscordSender(self.settings, self.ledger, at_once, self.backoff, self.clock)
+        self.sender = DiscordSender(self.settings, self.ledger, at_once, self.backoff)
 
     def record(self, race: RaceResult = RECORDED) -> None:
         self.follower.frame(seen(race))
@@ -292,45 +291,6 @@ async def test_win_of_a_newcomer_is_no_upset(channel: Channel) -> None:
     assert "Upset" not in (await channel.shown())[-1]
 
 
-async def summarized(channel: Channel, days: Sequence[int]) -> list[int]:
-    """Start the bot after each of these days, and return how many messages were posted by then."""
-    posted = []
-    for day in days:
-        channel.clock.advance(days=day)
-        channel.start()
-        await channel.sender.summarize()
-        await channel.shown()
-        posted.append(channel.site.posts)
-    return posted
-
-
-async def test_week_is_summed_up_once_if_wished(made: Make) -> None:
-    channel = made(discord_weekly=True, minimum_finishes=0)
-    sunday = [result(f"r{number}", "ann bo cy", after=number / 10) for number in range(9)]
-    later = [result(f"s{number}", "bo ann", after=48 + number) for number in range(9)]
-    channel.settler.add_past_races(sunday + later, "import")
-    assert await summarized(channel, (0, 1, 0, 6, 1, 6)) == [0, 1, 1, 1, 2, 2]
-    titles = [message["embeds"][0]["title"].replace("\\", "") for message in channel.site.discord.values()]
-    assert titles == ["Any Orb · week until 2026-03-01", "Any Orb · week until 2026-03-08"]
-    texts = [text.replace("\\", "").splitlines() for text in await channel.shown()]
-    assert [text[-1] for text in texts] == ["Most races: Ann, Bo, Cy (9)", "Most races: Bo, Ann (9)"]
-    assert texts[1][0] == "▲ 1st Bo"
-    orders.forget(channel.settler, channel.ledger.people.subject("id-bo"), "", channel.clock())
-    texts = [text.splitlines() for text in await channel.shown()]
-    assert [text[-1] for text in texts] == ["Most races: Ann, Cy (9)", "Most races: Ann (9)"]
-    assert not any("Bo" in line for text in texts for line in text)
-
-
-async def test_recap_is_posted_once_when_a_season_is_final(made: Make) -> None:
-    own = {"name": "Spring", "goals": ["Any Orb"], "from": "2026-01-01", "until": "2026-03-10"}
-    channel = made(leaderboards=[own], minimum_finishes=0)
-    races = [result(f"r{number}", "ann bo cy", after=number) for number in range(4)]
-    channel.settler.add_past_races(races, "import")
-    assert await summarized(channel, (9, 2, 1, 30)) == [0, 1, 1, 1]
-    (text,) = await channel.shown()
-    assert text.splitlines()[0].startswith("**1** Ann")
-
-
 @pytest.mark.parametrize("stalls", [0.9, 60.0])
 async def test_stop_waits_a_second_for_the_id_of_a_message_that_is_being_posted(
     channel: Channel, stalls: float
@@ -350,26 +310,13 @@ async def test_stop_waits_a_second_for_the_id_of_a_message_that_is_being_posted(
     assert len(await channel.shown()) == channel.site.posts == 1
 
 
-async def test_order_edits_what_names_its_player_after_new_races_and_newest_first(made: Make) -> None:
-    channel = made(discord_weekly=True, minimum_finishes=0)
-    for week, names in enumerate(("ann bo cy", "bo cy", "ann bo")):
-        races = [result(f"w{week}-{number}", names, after=168 * week + number / 10) for number in range(9)]
-        channel.settler.add_past_races(races, "import")
-    await summarized(channel, (1, 7, 7))
-    channel.record(replace(RECORDED, name="orb/shown"))
+async def test_order_edits_what_names_its_player_after_new_races_and_newest_first(channel: Channel) -> None:
+    for number, names in enumerate(("ann bo", "bo cy", "ann cy")):
+        channel.record(result(f"r{number}", names, after=number))
     await channel.shown()
     orders.hide(channel.settler, existing(channel.ledger.players.get("id-ann")), "", channel.clock())
     channel.ledger.posts.put(replace(RECORDED, name="orb/new"), ["1"], None)
-    waiting = channel.ledger.posts.waiting("1")
-    assert waiting == ["orb/new", "orb/shown", "week 2026-03-16", "week 2026-03-02"]
-    await channel.shown()
-    orders.unhide(channel.settler, existing(channel.ledger.players.get("id-ann")), "", channel.clock())
-    waiting = channel.ledger.posts.waiting("1")
-    assert waiting == ["orb/shown", "week 2026-03-16", "week 2026-03-02"]
-    await channel.shown()
-    stored = existing(channel.ledger.races.find("orb/w1-0"))
-    orders.exclude(channel.settler, stored, "test", channel.clock())
-    assert channel.ledger.posts.waiting("1") == ["week 2026-03-09"]
+    assert channel.ledger.posts.waiting("1") == ["orb/new", "orb/r2", "orb/r0"]
 
 
 async def test_limit_of_discord_as_a_whole_holds_for_every_webhook(made: Make, sandbox: Sandbox) -> None:
@@ -387,13 +334,11 @@ async def test_limit_of_discord_as_a_whole_holds_for_every_webhook(made: Make, s
     assert len(await channel.shown()) == 2
 
 
-async def test_backfilled_races_and_old_seasons_are_not_posted(made: Make) -> None:
-    own = {"name": "Spring", "goals": ["Any Orb"], "from": "2025-01-01", "until": "2026-03-10"}
-    channel = made(leaderboards=[own])
+async def test_backfilled_races_are_not_posted(channel: Channel) -> None:
     channel.clock.advance(days=40)
     channel.follower.read(seen(RECORDED))
     assert channel.ledger.races.has(NAME)
-    assert await summarized(channel, (0, 1)) == [0, 0]
+    assert await channel.shown() == []
     assert channel.requests() == 0
 
 

@@ -13,7 +13,7 @@ from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
-from builders import Clock, at_once, result
+from builders import at_once, result
 from pydantic import SecretStr
 from worker_support import PATIENCE, Sandbox, finish, settled, until
 
@@ -139,7 +139,7 @@ class Clients:
         ledger.posts.put(result("r", "ann bo"), ["1"], None)
         failures = FailureLog()
         backoff = Backoff(lambda item, error: failures.failed(item, str(error)), failures.recovered)
-        self.sender = DiscordSender(settings, ledger, at_once, backoff, Clock())
+        self.sender = DiscordSender(settings, ledger, at_once, backoff)
 
     async def site(self) -> None:
         async with Site(self.address, interval=0, attempts=1) as site:

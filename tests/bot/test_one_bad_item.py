@@ -29,7 +29,7 @@ from worker_support import until
 
 from racebot.bot import discord, failures, live_writer, worker
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
-from racebot.bot.discord_posts import Embed
+from racebot.bot.discord import Embed
 from racebot.bot.failures import Backoff, Health
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.picture_fetcher import PictureFetcher

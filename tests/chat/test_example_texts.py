@@ -16,7 +16,7 @@ EXAMPLES = [Path(__file__).parents[2] / "examples" / name for name in ("texts.de
 LANGUAGE_NEUTRAL = {
     "player", "team_member", "dnf", "dq", "separator", "board", "continued", "move", "correction",
     "link", "rating", "unranked_points", "leaderboard_player", "why_limit", "why_opponent",
-    "odds_player", "discord_player", "discord_climber", "discord_podium",
+    "odds_player", "discord_player",
 }  # fmt: skip
 """Texts without words, or with words that may be the same."""
 

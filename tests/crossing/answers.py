@@ -15,8 +15,7 @@ from typing import Any
 from builders import CATEGORY, existing, room
 from pydantic import SecretStr
 
-from racebot.bot.discord import race_embeds
-from racebot.bot.discord_posts import body
+from racebot.bot.discord import body_of, race_embeds
 from racebot.bot.room.announcements import shown_race
 from racebot.chat.answers.answers import Answers
 from racebot.chat.info_box import info_block
@@ -133,7 +132,7 @@ def answers(
                 shown = shown_race(ledger, settings, rated, settled=True)
                 yield "info box", race, info_block(shown, settings.texts)
         embeds = race_embeds(ledger, settings, Post(race, "1234567890", "result", None, {}, None))
-        yield "discord", race, body([each for each in embeds if each.board == name], settings.texts)
+        yield "discord", race, body_of([each for each in embeds if each.board == name], settings.texts)
     chat = Answers(settler, settings)
     for player in people:
         known = existing(ledger.players.get(player))

@@ -315,7 +315,9 @@ def m023_events(ledger: Ledger) -> None:
     assert {order.author for order in ledger.orders.all()} == {""}
 
 
-@stage("INSERT INTO discord (race, webhook, wanted) VALUES ('orb/q', '1', 'withdrawn')")
+@stage(
+    "INSERT INTO discord (race, webhook, wanted) VALUES ('orb/q', '1', 'x'), ('week 2026-03-02', '1', 'x')"
+)
 def m024_posts(ledger: Ledger) -> None:
     assert [ledger.posts.get(f"orb/{each}", "1").posts for each in "qr"] == [0, 1]
 
@@ -370,6 +372,11 @@ def m031_site(ledger: Ledger) -> None:
 def m032_penalties(ledger: Ledger) -> None:
     amounts = [order.amount for order in ledger.orders.all()]
     assert (amounts[-1], set(amounts[:-1])) == (30_000_000, {None})
+
+
+@stage()
+def m033_races_on_discord(ledger: Ledger) -> None:
+    assert not [race for race in ledger.posts.waiting("1") if " " in race]
 
 
 def test_a_ledger_takes_its_site_once_races_came_from_there(tmp_path: Path) -> None:
