@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 SHUTDOWN_WITHIN = 8.0
 """Seconds to wait for the rooms to close."""
 RETENTION_EVERY = 86_400.0
+MESSAGES_KEPT = timedelta(days=90)
+"""How long delivered messages stay, for questions about what the bot wrote."""
 REBUILDS_EVERY = 1.0
 """Seconds between checks for leaderboards that must be rated again."""
 ODDS_EVERY = 60.0
@@ -287,8 +289,7 @@ class Worker:
         log.info("backed up to %s", await asyncio.to_thread(work))
 
     async def _clear_away(self, ledger: Ledger) -> None:
-        keep = timedelta(days=self._settings.keep_days)
-        if cleared := await self._call(ledger.messages.clear, self._clock() - keep):
+        if cleared := await self._call(ledger.messages.clear, self._clock() - MESSAGES_KEPT):
             log.info("deleted %d old messages", cleared)
 
 

@@ -44,7 +44,7 @@ def rating_buttons(
     buttons, so "My rating" opens the search for players, which offers those of the race first and leads a
     reader who chose themselves there to their own page.
     """
-    texts, names = settings.texts, settings.named_commands()
+    texts = settings.texts
     search = None if settings.pages_url is None else f"{settings.pages_url}/{SEARCH.path()}?race={race}#me"
     buttons = {}
     for label, page, command in (
@@ -54,6 +54,6 @@ def rating_buttons(
     ):
         if label and page is not None:
             buttons[label] = {"url": page}
-        elif label and settings.commands and names.line(command):
-            buttons[label] = {"message": names.line(command)}
+        elif label and settings.commands:
+            buttons[label] = {"message": settings.command_prefix + command}
     return buttons

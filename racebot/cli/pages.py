@@ -102,6 +102,6 @@ def publication_of(settings: Settings, ledger: Ledger) -> Publication:
         footer=settings.pages_footer,
         theme=theme_beside(settings.database),
         pictures=folder_beside(settings.database),
-        commands=settings.named_commands() if settings.commands else None,
+        command_prefix=settings.command_prefix if settings.commands else None,
         planned=planned_boards(settings),
     )

@@ -17,7 +17,6 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from racebot.errors import PayloadError, SettingsError
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
-from racebot.settings.commands import Command, CommandNames
 from racebot.settings.tables import (
     LONGEST_SPAN,
     CategorySettings,
@@ -141,15 +140,6 @@ class Settings(BaseSettings):
     command_prefix: str = Field(
         "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three punctuation marks, for example !"
     )
-    command_names: Annotated[dict[Command, str], NoDecode] = Field(
-        {},
-        description=f"your own names for any of {', '.join(Command)}: `name=yours; name=yours`; "
-        "an empty name switches a command off",
-    )
-    monitors_decide: bool = Field(False, description="true or false")
-    private_answers: bool = Field(False, description="true or false")
-    answers_per_person: int = Field(4, ge=1, le=100, description="a number of answers a minute, 1 to 100")
-    answers_per_room: int = Field(20, ge=1, le=1000, description="a number of answers a minute, 1 to 1000")
     quiet_seconds: float = Field(10.0, ge=0, le=600, description="a number of seconds from 0 to 600")
     rooms_every: float = Field(30.0, ge=0.1, le=600, description="a number of seconds from 0.1 to 600")
     list_every: float = Field(300.0, ge=0.1, le=86400, description="a number of seconds from 0.1 to 86400")
@@ -162,12 +152,6 @@ class Settings(BaseSettings):
         description=f"a number of days up to {LONGEST_SPAN}, 0 to keep inactive players listed",
     )
     backups: int = Field(7, ge=0, le=1000, description="how many nightly backups to keep, 0 for none")
-    keep_days: int = Field(
-        90,
-        ge=1,
-        le=LONGEST_SPAN,
-        description="number of days to keep delivered messages",
-    )
     provisional_races: int = Field(
         5, ge=0, description="a number of races below which a rating is marked as provisional, 0 to mark none"
     )
@@ -204,7 +188,7 @@ class Settings(BaseSettings):
     _check_discord = field_validator("discord_webhook")(checked_webhook)
     _check_model = field_validator("model")(model_key)
     _decode_goals = field_validator("goals", mode="before")(_names)
-    _decode_parameters = field_validator("parameters", "command_names", mode="before")(_pairs)
+    _decode_parameters = field_validator("parameters", mode="before")(_pairs)
 
     @field_validator("site", "pages_url", mode="before")
     @classmethod
@@ -215,13 +199,7 @@ class Settings(BaseSettings):
     def _one_way(self) -> Self:
         if self.categories and self.category is not None:
             raise ValueError("RACEBOT_CATEGORY and [[categories]] are both set: keep one of them")
-        if problems := self.named_commands().problems():
-            raise ValueError(f"RACEBOT_COMMAND_NAMES: {'; '.join(problems)}")
         return self
-
-    def named_commands(self) -> CommandNames:
-        """Return the names of the chat commands."""
-        return CommandNames(self.command_prefix, self.command_names)
 
     def webhooks(self) -> dict[str, SecretStr]:
         """Return all Discord webhooks by their ids, which are no secrets."""

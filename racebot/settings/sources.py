@@ -27,6 +27,20 @@ from racebot.text.parse import did_you_mean
 
 KEPT_IN_FILES = ("client_id", "client_secret", "discord_webhook")
 """Settings that can be in a separate file, named by a variable such as RACEBOT_CLIENT_SECRET_FILE."""
+DROPPED = {
+    "answers_per_person",
+    "answers_per_room",
+    "command_names",
+    "discord_weekly",
+    "embed_on",
+    "keep_days",
+    "log_format",
+    "monitor_host",
+    "monitor_port",
+    "monitors_decide",
+    "private_answers",
+}
+"""Settings of earlier versions, which may still be in somebody's files."""
 LONGEST_FILE = 1_000_000
 """Characters in a file. A list of 10,000 rooms has a third of them."""
 LONGEST_SHOWN = 60
@@ -189,7 +203,14 @@ def _unknown(written: Iterable[str]) -> Iterator[str]:
         word = name.removeprefix(PREFIX)
         if name.startswith(PREFIX) and word not in known:
             hint = did_you_mean(word, known, prefix=PREFIX)
-            yield f"{name} is not a setting of racebot{hint}: correct the name or unset it"
+            yield _unknown_setting(name, word, hint, "unset")
+
+
+def _unknown_setting(shown: str, name: str, hint: str, remove: str) -> str:
+    """Say that there is no setting with a name, or no longer."""
+    if name.lower() in DROPPED:
+        return f"{shown} is no longer a setting of racebot: {remove} it, and see CHANGELOG.md"
+    return f"{shown} is not a setting of racebot{hint}: correct the name or {remove} it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +240,7 @@ class _Origins:
         name, *inner = location
         if name not in Settings.model_fields:
             hint = did_you_mean(name.lower().removeprefix(PREFIX.lower()), Settings.model_fields)
-            return f"{self.path}: {name!r} is not a setting of racebot{hint}: correct the name or remove it"
+            return _unknown_setting(f"{self.path}: {name!r}", name, hint, "remove")
         where = self.place(name)
         if inner and inner[0].isdecimal():
             where += f", table {int(inner[0]) + 1}" + (f": {'.'.join(inner[1:])}" if inner[1:] else "")

@@ -20,9 +20,9 @@ def ledger(ledger: Ledger) -> Ledger:
 
 
 def test_buttons_send_the_commands_that_are_on(ledger: Ledger) -> None:
-    given = {"command_names": {"rating": "elo", "why": ""}, "command_prefix": "?"}
-    assert buttons(ledger, **given) == {
-        "My rating": {"message": "?elo"},
+    assert buttons(ledger, command_prefix="?") == {
+        "My rating": {"message": "?rating"},
+        "Why?": {"message": "?why"},
         "Leaderboard": {"message": "?leaderboard"},
     }
     assert buttons(ledger, commands=False) == {}

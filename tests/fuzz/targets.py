@@ -42,7 +42,7 @@ from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.racetime import client, frames, payload
 from racebot.settings import model as settings, sources
-from racebot.settings.commands import Command, CommandNames
+from racebot.settings.commands import Command
 from racebot.settings.model import InfoPolicy
 from racebot.standings.counting import LeaderboardConfig, RatingRules, rating_rules
 from racebot.standings.settle import Settler
@@ -89,7 +89,7 @@ FRAMES: list[dict[str, Any]] = [
     {"type": "race.renders", "renders": {}},
     {"type": "pong"},
 ]
-COMMAND_LINES = [CommandNames().line(command) for command in Command]
+COMMAND_LINES = [f"!{command}" for command in Command]
 TOKEN = {"access_token": "token-of-the-bot-1", "expires_in": 36_000, "token_type": "Bearer"}
 TOML = b"""\
 model = "thurstone-hurdle"
@@ -271,9 +271,8 @@ def chat(data: bytes) -> None:
     message["user"] |= {"name": source.text(), "can_moderate": bool(source.number(2))}
     with contextlib.suppress(_RollBack), ledger.transaction():
         settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle", {}, TeamPolicy.IGNORE)))
-        limits = settings.Settings(answers_per_person=3, answers_per_room=10)
-        work = LedgerWork(settler, lambda: NOON, limits, "id")
-        talk = CommandHandler(work, limits, clock=lambda: 0.0)
+        defaults = settings.Settings()
+        talk = CommandHandler(LedgerWork(settler, lambda: NOON, defaults, "id"), defaults, clock=lambda: 0.0)
         with only_own_errors():
             found = payload.parse_race(document(source, {**RACE, "recorded": False}))
             raw = written({"type": "chat.message", "message": message}, Bytes(b""))

@@ -11,7 +11,6 @@ from racebot.queries.standings import Listing, listing_of
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings.registry import DEFAULT_MODEL
 from racebot.scoring.rules import rules_of
-from racebot.settings.commands import Command
 from racebot.settings.model import InfoPolicy, Settings
 from racebot.settings.sources import load
 from racebot.standings.counting import rating_rules
@@ -161,9 +160,7 @@ BAD = {
     "PARAMETERS": ["rates", "{rates: 1}", '{"rates": ', '{"level": NaN}', '{"level": 1e999}'],
     "GOALS": ['["Any Orb"', '["Any Orb", 5]'],
     "CATEGORIES": ["orb", "[1]"],
-    "COMMAND_NAMES": ["ratng=elo", "rating"],
     "COMMAND_PREFIX": ["a", "@"],
-    "ANSWERS_PER_PERSON": ["0"],
     "EMBED_ON": ["example.org", "*; script-src *", "https://a.example,https://b.example", "none"],
 }
 
@@ -382,7 +379,7 @@ SITE = "set it to the site's address, such as https://racetime.gg"
             ["='team'", "plackett-luce does not rate teams", "trueskill"],
         ),
         (f"CLIENT_SECERT={SECRET}", ["not a setting of racebot (did you mean 'RACEBOT_CLIENT_SECRET'?): "]),
-        ("COMMAND_NAMES=rating=why", ["rating and why"]),
+        ("COMMAND_NAMES=rating=why", ["RACEBOT_COMMAND_NAMES is no longer a setting", "CHANGELOG.md"]),
         ("XYZZY=1", [" is not a setting of racebot: correct the name or unset it"]),
         ("CONFIG=nosuch.toml", ["nosuch.toml: No such file"]),
         ("GOALS=" + os.fsdecode(b"caf\xe9"), [": not UTF-8 text: correct the value"]),
@@ -515,7 +512,7 @@ def test_a_problem_in_the_env_file_is_named(folder: Path, text: bytes, told: lis
         f"discord_webhook = ['{WEBHOOK}']",
         f"discord_webhoook = '{WEBHOOK}'",
         f"pages_title = '{WEBHOOK}'",
-        f"command_names = {{ '{WEBHOOK}' = 'x' }}",
+        f"parameters = {{ '{WEBHOOK}' = 'x' }}",
         f"texts = '{WEBHOOK}'",
         f"[texts]\nprovisional = '{WEBHOOK}{{'",
         f"[texts]\nnew = '{WEBHOOK}'",
@@ -548,7 +545,7 @@ def test_a_webhook_in_a_wrong_place_is_refused_and_never_shown(folder: Path, tex
         X + f"carry_over = {{ from = 'X', {SECRET * 3} = 1 }}",
         f"[[categories]]\nslug = 'orb'\n{SECRET * 3} = 1",
         f"[texts]\n{SECRET * 3} = 'x'",
-        f"command_names = {{ '{SECRET * 3}' = 'x' }}",
+        f"parameters = {{ '{SECRET * 3}' = 'x' }}",
     ],
 )
 def test_secrets_of_the_toml_file_are_never_shown(folder: Path, text: str) -> None:
@@ -572,14 +569,6 @@ def test_secrets_are_masked_in_repr(folder: Path, monkeypatch: pytest.MonkeyPatc
     toml(folder, TWO)
     settings = load()
     assert SECRET not in f"{settings} {settings!r} {settings.required_categories()!r}"
-
-
-def test_chat_commands_can_be_renamed_and_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RACEBOT_COMMAND_NAMES", "rating=elo; odds=")
-    monkeypatch.setenv("RACEBOT_COMMAND_PREFIX", "?")
-    settings = load(folder)
-    lines = [settings.named_commands().line(command) for command in Command]
-    assert lines == ["?elo", "?leaderboard", "?why", "", "?vs", "?score", "?need", "?ratings"]
 
 
 def test_leaderboard_can_have_its_own_listing_rules(folder: Path) -> None:

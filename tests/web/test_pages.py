@@ -15,7 +15,6 @@ from racebot.queries.race import RatedEntrant
 from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
-from racebot.settings.commands import Command, CommandNames
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.text.format import gap
@@ -297,13 +296,14 @@ def test_explanation_says_when_the_odds_were_fitted(merge: Merge) -> None:
 
 
 def test_explanation_says_who_is_listed_and_how_to_hide(merge: Merge) -> None:
-    names = CommandNames("?", {Command.WHY: ""})
     listing = Listing(minimum_finishes=3, inactive_days=30)
-    shown = text(merge([result("a", "ann bo")], listing=listing, commands=names), f"{BOARD}/explained.html")
+    shown = text(
+        merge([result("a", "ann bo")], listing=listing, command_prefix="?"), f"{BOARD}/explained.html"
+    )
     assert "listed after 3 finished races" in shown
     assert "30 days" in shown
     assert "?ratings hide me" in shown
-    assert "?why" not in shown
+    assert "?why" in shown
 
 
 def test_explanation_names_the_leaderboard_that_ratings_come_from(merge: Merge) -> None:

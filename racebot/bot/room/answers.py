@@ -16,12 +16,14 @@ from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.ledger.rows import NamedPlayer
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
-from racebot.settings.commands import Command, ParsedCommand
+from racebot.settings.commands import Command, ParsedCommand, parse_command
 from racebot.settings.model import Settings
 from racebot.text.format import Count
 
 WINDOW = 60.0
 """Seconds for which an answer counts toward the limits."""
+ANSWERS_PER_PERSON, ANSWERS_PER_ROOM = 4, 20
+"""Enough for every racer of a large room to ask once, and too few for one of them to flood it."""
 ORDERS_PER_PERSON = 10
 """Orders of moderators are needed most in a busy chat, so only this limit holds for them."""
 
@@ -89,8 +91,8 @@ class CommandHandler:
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        self.texts, self.names = self.settings.texts, self.settings.named_commands()
-        self._orders = RoomOrders(self.work, self.texts, self.names)
+        self.texts = self.settings.texts
+        self._orders = RoomOrders(self.work, self.settings)
         self._limiter = Limiter()
         self._seen: deque[str] = deque(maxlen=MESSAGES_KEPT)
         self._given: dict[tuple[str, Reply], float] = {}
@@ -110,9 +112,9 @@ class CommandHandler:
         if self.silent and order is None:
             return None
         self._seen.append(message.id)
-        given, now = order if order and self._is_allowed(order) else None, self.clock()
-        person, settings = (race.name, message.user_id), self.settings
-        most = {person: settings.answers_per_person, (race.name,): settings.answers_per_room}
+        given, now = order if order and order.is_allowed else None, self.clock()
+        person = (race.name, message.user_id)
+        most = {person: ANSWERS_PER_PERSON, (race.name,): ANSWERS_PER_ROOM}
         if given and not given.is_about_self:
             most = {(*person, "orders"): ORDERS_PER_PERSON}
         return Question(parsed, message, given, now) if self._limiter.allows(most, now) else None
@@ -130,7 +132,7 @@ class CommandHandler:
         """
         commands = [(line, command) for line in history.messages if (command := self._parsed(line))]
         found = [(line, order_in(command, line)) for line, command in commands]
-        orders = [order for _, order in found if order and self._is_allowed(order)]
+        orders = [order for _, order in found if order and order.is_allowed]
         after = 0.0 if ordered_at is None else ordered_at.timestamp()
         quiet = [o.message for o in orders if o.word in QUIET and o.message.posted_at > after]
         last = quiet[-1:] + [order.message for order in orders if order.decides][-1:]
@@ -140,7 +142,9 @@ class CommandHandler:
     def _parsed(self, message: ChatMessage) -> ParsedCommand | None:
         if message.is_system or message.bot is not None or message.user_id is None:
             return None
-        return None if message.id in self._seen else self.names.parse(message.text)
+        if message.id in self._seen:
+            return None
+        return parse_command(message.text, self.settings.command_prefix)
 
     def obey(self, order: RoomOrder, race: Race) -> Reply:
         """Carry out an order. Ledger work."""
@@ -161,7 +165,7 @@ class CommandHandler:
         in_event = race.name in rules.events  # which the room was told
         if in_event or ((race.custom_goal or not race.recordable) and not rules.needs_no_record(race)):
             text = self._with_note(text, command, race, "" if in_event else self.texts.not_counted)
-        return Reply(text, asker.id if self.settings.private_answers else None)
+        return Reply(text)
 
     def is_repeat(self, race: str, reply: Reply) -> bool:
         """Return whether the room just got the same answer; if not, remember this one."""
@@ -179,6 +183,3 @@ class CommandHandler:
             return text
         self._noted.append(race.name)
         return f"{note} {text}".strip()[:MESSAGE_LIMIT]
-
-    def _is_allowed(self, order: RoomOrder) -> bool:
-        return order.is_allowed(monitors_decide=self.settings.monitors_decide)

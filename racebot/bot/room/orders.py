@@ -16,7 +16,8 @@ from racebot.errors import OrderError
 from racebot.ledger.rows import Player
 from racebot.racetime.frames import ChatMessage
 from racebot.racetime.payload import Race
-from racebot.settings.commands import CLOSING, Command, CommandNames, ParsedCommand
+from racebot.settings.commands import CLOSING, Command, ParsedCommand
+from racebot.settings.model import Settings
 from racebot.settings.texts import Texts
 from racebot.standings import orders
 from racebot.standings.events import EventSteps
@@ -64,11 +65,11 @@ class RoomOrder:
             return QuietOrder(QUIET[self.word], self.given_at)
         return CountOrder() if self.word == "count" else None
 
-    def is_allowed(self, *, monitors_decide: bool) -> bool:
+    @property
+    def is_allowed(self) -> bool:
         """Return whether its author may give it."""
-        if self.is_about_self or self.message.can_moderate:
-            return True
-        return self.message.is_monitor and (self.word in QUIET or (monitors_decide and self.decides))
+        may_silence = self.word in QUIET and self.message.is_monitor
+        return self.is_about_self or self.message.can_moderate or may_silence
 
 
 def order_in(command: ParsedCommand, message: ChatMessage) -> RoomOrder | None:
@@ -85,8 +86,11 @@ class RoomOrders:
     """Carries out the orders of one category's rooms. Those for and against quiet are the case's to obey."""
 
     work: LedgerWork
-    texts: Texts
-    names: CommandNames
+    settings: Settings
+
+    @property
+    def texts(self) -> Texts:
+        return self.settings.texts
 
     def carry_out(self, order: RoomOrder, race: Race) -> str:
         """Carry out an order that its author may give, and return the answer. Ledger work."""
@@ -153,4 +157,4 @@ class RoomOrders:
 
     def _with_command(self, text: str, **choices: bool) -> str:
         chosen = {name: Count(value) for name, value in choices.items()}
-        return text.format(command=self.names.line(Command.HELP), **chosen)
+        return text.format(command=self.settings.command_prefix + Command.HELP, **chosen)

@@ -11,9 +11,8 @@ from racebot.chat.answers.context import Context, find_person, one_message, unkn
 from racebot.ledger.rows import Leaderboard, NamedPlayer
 from racebot.queries.standings import listing_of
 from racebot.racetime.payload import Race
-from racebot.settings.commands import CLOSING, Command, CommandNames, ParsedCommand
+from racebot.settings.commands import CLOSING, Command, ParsedCommand
 from racebot.settings.model import Settings
-from racebot.settings.texts import Texts
 from racebot.standings.settle import Settler
 from racebot.text.format import Count
 from racebot.text.safe import plain
@@ -37,10 +36,8 @@ class Answers:
             boards = self._boards(race, race.goal)
             scored = any(listing_of(self.settings, board).scoring for board in boards)
             stands = bool(boards) and all(board.rule.finished for board in boards)
-            names = self.settings.named_commands()
-            return one_message(
-                help_phrases(names, texts, moderator=moderator, scored=scored, stands=stands), texts
-            )
+            phrases = help_phrases(self.settings, moderator=moderator, scored=scored, stands=stands)
+            return one_message(phrases, texts)
         race = self.settler.ledger.people.amended(race)
         asker = self.settler.ledger.people.known(asker)
         goal, count = race.goal, players.USUAL_LENGTH
@@ -135,20 +132,17 @@ class Answers:
         return answer(context, person, race)
 
 
-def help_phrases(
-    names: CommandNames, texts: Texts, *, moderator: bool, scored: bool, stands: bool
-) -> list[str]:
+def help_phrases(settings: Settings, *, moderator: bool, scored: bool, stands: bool) -> list[str]:
     """List the commands, those about scores if there are any, and moderators' commands for a moderator."""
+    texts, prefix = settings.texts, settings.command_prefix
     player = texts.help_name
     named, maybe_named = (f" {player}", f" [{player}]") if player else ("", "")
     arguments = dict.fromkeys((Command.RATING, Command.WHY), maybe_named)
     arguments |= {Command.LEADERBOARD: "", Command.VERSUS: named, Command.ODDS: ""}
     if scored:
         arguments |= dict.fromkeys((Command.SCORE, Command.NEED), maybe_named)
-    line = names.line(Command.HELP)
-    listed = [
-        names.line(command) + argument for command, argument in arguments.items() if names.name(command)
-    ]
+    line = prefix + Command.HELP
+    listed = [prefix + command + argument for command, argument in arguments.items()]
     commands = ", ".join([*listed, f"{line} hide me"])
     phrases = [texts.help.format(version=__version__, commands=commands, record=Count(not stands))]
     if moderator:

@@ -65,7 +65,7 @@ def versus(context: Context, argument: str, race: Race, asker: NamedPlayer) -> s
         return texts.player_hidden
     one, other = pair
     if one.id == other.id:
-        return texts.versus_whom.format(command=context.settings.named_commands().line(Command.VERSUS))
+        return texts.versus_whom.format(command=context.settings.command_prefix + Command.VERSUS)
     found = compared(context.ledger, board, one.id, other.id)
     points, other_points = (
         shown_points(

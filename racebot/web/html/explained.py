@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from racebot.queries.races import Entries, last_entries
 from racebot.queries.standings import listed_now
 from racebot.ratings import registry
-from racebot.settings.commands import Command
 from racebot.web.html import templating
 from racebot.web.site.ledger_view import Board, Content, LedgerView, PageRequest
 
@@ -28,14 +27,12 @@ def explained(request: PageRequest, board: Board) -> Content:
     listed = listed_now(request.view.ledger, board.stored, board.listing)
     points = np.array([each.points for each in listed], int)
     bars = histogram(points)
-    commands = request.view.publication.commands
     return templating.board_page(
         request,
         "explained.html",
         board,
         listing=board.listing,
-        why=commands and commands.line(Command.WHY),
-        ratings=commands and commands.line(Command.HELP),
+        prefix=request.view.publication.command_prefix,
         totals=request.view.totals(board),
         newcomer=int(model.points(model.initial()[np.newaxis, :])[0]),
         races=race_figures(request.view, board),

@@ -32,7 +32,6 @@ from racebot.queries.recap import Recap, final_since, recap
 from racebot.queries.scores import league
 from racebot.queries.standings import Listing
 from racebot.scoring.table import LeagueStanding, ScoreTable
-from racebot.settings.commands import CommandNames
 from racebot.text.safe import initials
 from racebot.web.site.live_rooms import NOTHING, LiveReader, LiveRooms
 
@@ -103,7 +102,7 @@ class Publication:
         export_cards: whether an export has cards of every player and race.
         theme: style sheet that every page loads after its own.
         pictures: folder with the pictures that the bot fetched.
-        commands: the names of the bot's chat commands, None if it answers none.
+        command_prefix: what the bot's chat commands begin with, None if it answers none.
         planned: the leaderboards of the settings, of which some may have no race yet.
     """
 
@@ -117,7 +116,7 @@ class Publication:
     footer: str = ""
     theme: bytes = b""
     pictures: Path | None = None
-    commands: CommandNames | None = None
+    command_prefix: str | None = None
     planned: Sequence[Leaderboard] = ()
 
 

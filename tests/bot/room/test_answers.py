@@ -7,7 +7,7 @@ from builders import CATEGORY, GOAL, NOON, Clock, entrant, existing, result, see
 from room_support import NAME, Follower
 from worker_support import spaced
 
-from racebot.bot.room import events as cases
+from racebot.bot.room import answers, events as cases
 from racebot.bot.room.answers import ORDERS_PER_PERSON, WINDOW, CommandHandler, Limiter, Reply
 from racebot.ledger.outbox import chat_messages
 from racebot.ledger.store import Ledger
@@ -16,7 +16,6 @@ from racebot.races.result import EntrantStatus
 from racebot.races.rooms import RoomRule
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
-from racebot.settings.model import Settings
 from racebot.settings.texts import Texts
 from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
@@ -54,8 +53,7 @@ class Talk:
     ) -> None:
         settler = Settler(ledger, RatingRules(LeaderboardConfig("thurstone-hurdle"), named))
         self.ledger = ledger
-        limits = {"answers_per_person": 100, "answers_per_room": 100}
-        self.follower = Follower(settler, clock, **limits | given)
+        self.follower = Follower(settler, clock, **given)
         self.now = 0.0
         self.count = 0
         self.commands = CommandHandler(self.follower.work, self.follower.settings, clock=lambda: self.now)
@@ -96,21 +94,15 @@ class Talk:
         return row is not None and row.quiet
 
 
+@pytest.fixture(autouse=True)
+def _room_for_many_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "ANSWERS_PER_PERSON", 100)
+    monkeypatch.setattr(answers, "ANSWERS_PER_ROOM", 100)
+
+
 @pytest.fixture
 def talk(ledger: Ledger, clock: Clock) -> Talk:
     return Talk(ledger, clock)
-
-
-@pytest.mark.parametrize("private", [False, True])
-def test_answers_are_private_if_wanted_but_those_to_orders_are_not(
-    ledger: Ledger, clock: Clock, *, private: bool
-) -> None:
-    talk = Talk(ledger, clock, private_answers=private)
-    reply, order = talk.say("!rating"), talk.say("!ratings off", moderator=True)
-    assert reply is not None
-    assert reply.text.startswith("Ann is new")
-    assert reply.to == ("id-ann" if private else None)
-    assert existing(order).to is None
 
 
 @pytest.mark.parametrize(
@@ -135,8 +127,9 @@ def test_repeated_frame_is_answered_once(talk: Talk) -> None:
     assert [talk.commands.parse(message, FINISHED) is None for _ in range(2)] == [False, True]
 
 
-def test_answers_per_minute_are_limited_per_person_and_per_room(ledger: Ledger, clock: Clock) -> None:
-    talk = Talk(ledger, clock, answers_per_person=2, answers_per_room=3)
+def test_answers_per_minute_are_limited_per_person_and_per_room(talk: Talk, monkeypatch) -> None:
+    monkeypatch.setattr(answers, "ANSWERS_PER_PERSON", 2)
+    monkeypatch.setattr(answers, "ANSWERS_PER_ROOM", 3)
 
     def asks(now: float, race: Race = FINISHED, **facts: Any) -> bool:
         talk.now = now
@@ -162,8 +155,8 @@ def test_orders_of_a_monitor_are_limited_too(ledger: Ledger, clock: Clock) -> No
     assert talk.is_quiet(), "the tenth was the last one carried out"
 
 
-def test_the_limit_of_answers_does_not_apply_to_moderators_orders(ledger: Ledger, clock: Clock) -> None:
-    talk = Talk(ledger, clock, answers_per_person=1)
+def test_the_limit_of_answers_does_not_apply_to_moderators_orders(talk: Talk, monkeypatch) -> None:
+    monkeypatch.setattr(answers, "ANSWERS_PER_PERSON", 1)
     assert talk.say("!rating", moderator=True) is not None
     assert talk.say("!rating", moderator=True) is None
     for order in ("off", "on"):
@@ -297,12 +290,10 @@ def test_a_room_is_told_once_of_each_step_of_its_event_and_of_its_ratings_after_
     assert len(talk.follower.announce(RESULT)) == 1
 
 
-@pytest.mark.parametrize("who", [{"moderator": True}, {"is_monitor": True}])
-def test_a_moderator_adds_the_room_to_an_event(talk: Talk, who: dict[str, bool]) -> None:
+def test_a_moderator_adds_the_room_to_an_event(talk: Talk) -> None:
     _, event = week_one(talk)
-    talk.commands.settings = Settings(monitors_decide=True)
     talk.follower.announce(RESULT)
-    assert talk.say("!ratings event week 1!", **who, posted_at=NOON.timestamp()) is None  # type: ignore[arg-type]
+    assert talk.say("!ratings event week 1!", moderator=True, posted_at=NOON.timestamp()) is None
     assert talk.follower.deliver() == [IN_EVENT], "which withdraws the changes"
     assert withdrawals(talk) == [IN_EVENT]
     talk.follower.work.tell_of_event(NAME)

@@ -39,7 +39,7 @@ from racebot.racetime.frames import (
     Unreadable,
 )
 from racebot.racetime.payload import Race
-from racebot.settings.commands import Command, CommandNames
+from racebot.settings.commands import Command, parse_command
 from racebot.settings.model import InfoPolicy, Settings
 from racebot.telemetry.logs import FailureLog
 
@@ -204,7 +204,7 @@ class Handler:
         self.refused = refused
 
     def parse(self, message: ChatMessage, _: object) -> Question | None:
-        asked = CommandNames().parse(message.text)
+        asked = parse_command(message.text)
         if asked is None or message.id in self.seen:
             return None
         self.seen.add(message.id)
@@ -346,7 +346,7 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(tmp_path, scene
     monkeypatch.setattr(players, "explain_race", noted)
     ledger_thread = LedgerThread()
     scene.ledger = ledger = await ledger_thread.run(Ledger.open, tmp_path / "racebot.db")
-    settings = Settings(answers_per_person=1, answers_per_room=1)
+    settings = Settings()
     work = LedgerWork(settler_of(ledger, "elo-ffa"), lambda: datetime.now(UTC), settings, "id")
     handler = CommandHandler(work, settings)
     async with scene.watching(Socket(FINISHED, line("!why")), call=ledger_thread.run, commands=handler):
