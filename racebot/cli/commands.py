@@ -19,12 +19,10 @@ SECTIONS = {
     "Setup": {
         "setup": "Set up a bot, question by question",
         "doctor": "Check that everything is set up, and say how to fix it",
-        "service": "Print a systemd unit that keeps the bot running",
     },
     "Run": {
         "run": "Watch race rooms and update the ratings, until stopped",
         "status": "Show what the bot is doing",
-        "discord": "Post a sample to Discord, and delete it",
         "health": "Succeed if the bot has seen its category lately",
     },
     "Races": {
@@ -79,7 +77,7 @@ SECTIONS = {
 """The commands and their lines of `racebot --help`, by heading."""
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
 _MODULES = {name: title.lower().replace(" ", "_") for title, section in SECTIONS.items() for name in section}
-_MODULES |= {"doctor": "doctor", "season": "leagues", "event": "leagues"}
+_MODULES |= {"season": "leagues", "event": "leagues"}
 """The module of each command: that of its section, or its own."""
 
 

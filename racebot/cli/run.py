@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Callable
-from typing import Annotated, Literal
 
 import typer
 
@@ -22,7 +21,6 @@ from racebot.cli.common import (
     print_json,
     tell,
 )
-from racebot.errors import SettingsError
 from racebot.ledger.lock import health_timeout, read_heartbeat, utc_now
 from racebot.ledger.store import Ledger
 from racebot.text.format import span
@@ -71,23 +69,6 @@ def show_status(database: Database = None, as_json: AsJson = False) -> None:
         print_json(report)
     else:
         tables.print_status(console, report)
-
-
-@app.command()
-def discord(action: Annotated[Literal["test"], typer.Argument(help="What to do.")]) -> None:
-    """Post a sample to each Discord webhook of the settings, and delete it again.
-
-    Example: racebot discord test
-    """
-    from racebot.bot.discord import check
-
-    if not (webhooks := load_settings().webhooks()):
-        raise SettingsError("no Discord webhook is set: set RACEBOT_DISCORD_WEBHOOK")
-    problems = {number: asyncio.run(check(webhook, post=True)) for number, webhook in webhooks.items()}
-    for number, problem in problems.items():
-        tell(f"Discord webhook {number}: {problem or 'posted a sample and deleted it'}")
-    if any(problems.values()):
-        raise typer.Exit(2)
 
 
 @app.command()

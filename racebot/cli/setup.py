@@ -1,48 +1,55 @@
-"""Set up a bot by questions, and print the systemd unit that keeps it running."""
+"""Set up a bot by questions, and check the setup."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
+import platform
 import re
-import shlex
-import shutil
+import sqlite3
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
+from functools import partial
+from importlib.metadata import requires, version
 from pathlib import Path
-from string import Template
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 from pydantic import SecretStr
 from rich.text import Text
 
+from racebot import __version__
+from racebot.bot import discord
 from racebot.cli.commands import app
-from racebot.cli.common import ask_site, console, create_ledger, load_settings
-from racebot.errors import NotFoundError, RacebotError, SettingsError
+from racebot.cli.common import ask_site, console, create_ledger, load_settings, print_json, tell
+from racebot.errors import LedgerError, NotFoundError, RacebotError, SettingsError, SiteError
 from racebot.ledger.lock import running
 from racebot.ledger.store import Ledger
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
-from racebot.settings.model import PREFIX, Settings
-from racebot.settings.sources import load
+from racebot.settings.model import NO_GOAL, PREFIX, Settings
+from racebot.settings.sources import load, secret_files
+from racebot.settings.tables import CategorySettings
 from racebot.settings.write import add_table, edit_leaderboards, write_env
 from racebot.standings.backfill import Selection
 from racebot.telemetry import logs
 from racebot.text.format import counted
+from racebot.text.parse import did_you_mean
 from racebot.text.safe import printable
 
-T = TypeVar("T")
-
-TEMPLATE = Path(__file__).with_name("racebot.service")
+COLORS = {"ok": "green", "note": "yellow", "wrong": "red"}
+NONE = "none"
+"""The answer of people who have no bot."""
 
 
 @app.command()
 def setup(
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="Use no bot: read what is public, and say nothing in chat.")
-    ] = False,
     site: Annotated[str | None, typer.Option(help="The site's address; only a test site needs this.")] = None,
     league: Annotated[
         str | None,
@@ -73,12 +80,12 @@ def setup(
         raise SettingsError("setup asks questions in a terminal: run it in one, or write .env by hand")
     logs.to_stderr("error", before.log_format)
     try:
-        answers = {"site": address} | _asked(before, address, read_only=read_only)
+        answers = {"site": address} | _asked(before, address)
     except (KeyboardInterrupt, typer.Abort):
         say("\nStopped. Nothing was saved.")
         raise KeyboardInterrupt from None
     settings = _save(before, answers)
-    confirm(f"saved in {Path('.env').absolute()}, which only you can read")
+    say(f"ok  saved in {Path('.env').absolute()}, which only you can read")
     say("\n3 of 3  Past races", style="bold")
     try:
         _rate_past_races(settings)
@@ -88,11 +95,9 @@ def setup(
     if running(settings.database):
         say("\nThe bot is running. Restart it to use the new settings.", style="bold")
         return
-    words = " ".join(program())
     say("\nEverything is set up. Start the bot with", style="bold")
-    say(f"\n    {words} run\n")
+    say(f"\n    {sys.argv[0]} run\n")
     say("It joins every race room of the category. Ctrl-C stops it. docs/operating.md has the rest.")
-    say(f"`{words} service` says how to keep it running after you log out.")
 
 
 def _set_up_league(pattern: str, slug: str, site: str | None) -> None:
@@ -113,14 +118,13 @@ def _set_up_league(pattern: str, slug: str, site: str | None) -> None:
     edit_leaderboards(settings.config, change, lambda draft: load(config=draft))
     if site:
         write_env(Path(".env"), {f"{PREFIX}SITE": settings.site})
-    confirm(f"{name} is a leaderboard of {settings.config}: its rooms count an hour after they finish")
+    say(f"ok  {name} is a leaderboard of {settings.config}: its rooms count an hour after they finish")
     _rate_past_races(load())
-    words = " ".join(program())
-    say(f'`{words} rooms "{name}"` shows which rooms count, `{words} web` the pages.')
-    say(f"`{words} run` follows new rooms; or repeat `{words} backfill`.")
+    say(f'`racebot rooms "{name}"` shows which rooms count, `racebot web` the pages.')
+    say("`racebot run` follows new rooms; or repeat `racebot backfill`.")
 
 
-def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
+def _asked(before: Settings, site: str) -> dict[str, Any]:
     say("Set up racebot", style="bold")
     say(
         "This asks for your category and its bot, then rates the past races. It takes a few minutes. "
@@ -128,41 +132,30 @@ def _asked(before: Settings, site: str, *, read_only: bool) -> dict[str, Any]:
     )
     if before.category:
         say("Press Enter to keep an answer in brackets.")
-    if not (read_only or before.client_id):
-        read_only = not typer.confirm("Do you own the category?", default=before.category is None)
     say("\n1 of 3  Category", style="bold")
-    stored = before.category or ""
-    if not stored:
+    if not before.category:
         say(f"The category's short name is the end of its address: smr for {site}/smr.")
-    category = ask("Category", lambda answer: find_category(site, answer), default=stored)
-    confirm(f"{category.name}, with {counted(len(category.goals), 'goal')}. RACEBOT_GOALS can limit them.")
+    category: Category = typer.prompt("Category", before.category, value_proc=partial(_known_category, site))
+    say(f"ok  {category.name}, with {counted(len(category.goals), 'goal')}. RACEBOT_GOALS can limit them.")
     answers: dict[str, Any] = {"category": category.slug, "client_id": None, "client_secret": None}
     say("\n2 of 3  The bot's credentials", style="bold")
-    if read_only:
-        say("None: racebot reads what is public, and says nothing in chat. An owner can add a bot later.")
-    else:
-        answers["client_id"], answers["client_secret"] = _ask_credentials(before, site, category.slug)
-    return answers if category.slug == stored else answers | {"goals": None}
-
-
-def _ask_credentials(before: Settings, site: str, slug: str) -> tuple[str, str]:
-    stored_id, stored_secret = before.client_id or "", _text(before.client_secret)
-    if not stored_secret:
-        say(
-            "An owner of the category creates the bot on the site: Manage, then Bots. Copy its client id and "
-            "client secret from there. The secret stays hidden while you type or paste it."
-        )
-    while True:
-        client_id = ask("Client id", str, default=stored_id)
-        keep = stored_secret if client_id == stored_id else ""
-        secret = ask("Client secret", str, default=keep, shown="the stored one", hidden=True)
+    say(
+        "An owner of the category creates the bot on the site: Manage, then Bots. Copy its client id and "
+        f"client secret from there. With {NONE}, racebot reads what is public, and says nothing in chat."
+    )
+    while (client_id := typer.prompt("Client id", before.client_id or NONE).strip()) != NONE:
+        kept = _text(before.client_secret) if client_id == before.client_id else ""
+        question = "Client secret [the stored one]" if kept else "Client secret"
+        secret = typer.prompt(question, kept or None, hide_input=True, show_default=False).strip()
         try:
-            check_bot(site, slug, client_id, secret)
+            check_bot(site, category.slug, client_id, secret)
         except RacebotError as error:
             say(f"    {error}", style="red")
         else:
-            confirm(f"the site accepts them; the bot belongs to {slug}")
-            return client_id, secret
+            say(f"ok  the site accepts them; the bot belongs to {category.slug}")
+            answers |= {"client_id": client_id, "client_secret": secret}
+            break
+    return answers if category.slug == before.category else answers | {"goals": None}
 
 
 def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:
@@ -170,15 +163,13 @@ def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:
     env = Path(".env")
     values: dict[str, str | None] = {}
     for name, answer in answers.items():
-        variable = PREFIX + name.upper()
-        changed, in_environment = _text(answer) != _text(getattr(before, name)), os.environ.get(variable)
-        if changed and in_environment:
-            raise SettingsError(
-                f"{variable} is set in the environment and overrides {env.absolute()}: unset it first"
-            )
-        if changed or in_environment:
-            values[variable] = _text(answer)
-    values |= {f"{name}_FILE": None for name in values}  # the value is in .env now
+        if (text := _text(answer)) != _text(getattr(before, name)):
+            variable = PREFIX + name.upper()
+            if os.environ.get(variable):
+                raise SettingsError(
+                    f"{variable} is set in the environment and overrides {env.absolute()}: unset it first"
+                )
+            values |= {variable: text, f"{variable}_FILE": None}
     # Without values, this still closes the file to others.
     write_env(env, values)
     return load()
@@ -210,29 +201,6 @@ def say(text: str = "", *, style: str = "") -> None:
     console.print(Text("\n".join(map(printable, text.split("\n"))), style))
 
 
-def confirm(text: str) -> None:
-    """Say that an answer is right."""
-    console.print(Text.assemble(("ok  ", "green"), printable(text)))
-
-
-def ask(
-    question: str, check: Callable[[str], T], *, default: str = "", shown: str = "", hidden: bool = False
-) -> T:
-    """Ask until `check` accepts the answer, and return the value that it makes of the answer.
-
-    Args:
-        check: turns the answer into a value, or raises a RacebotError that says what is wrong.
-        default: the answer of a user who just presses Enter, shown as it is or as `shown`.
-        hidden: whether to hide what the user types.
-    """
-    prompt = f"{question} [{shown or default}]" if default else question
-    while True:
-        try:
-            return check(typer.prompt(prompt, default or None, hidden, show_default=False).strip())
-        except RacebotError as error:
-            say(f"    {error}", style="red")
-
-
 def find_category(site_url: str, answer: str) -> Category:
     """Return the category with this slug or address."""
     slug = urlsplit(answer).path.strip("/").partition("/")[0] if "://" in answer else answer.strip("/")
@@ -242,6 +210,13 @@ def find_category(site_url: str, answer: str) -> Category:
         return ask_site(site_url, lambda site: site.category(slug), attempts=2)
     except NotFoundError:
         raise RacebotError(f"{site_url} has no category {slug!r}. Check the spelling.") from None
+
+
+def _known_category(site_url: str, answer: str) -> Category:
+    try:
+        return find_category(site_url, answer.strip())
+    except RacebotError as error:
+        raise typer.BadParameter(str(error)) from None  # the question is repeated
 
 
 def check_bot(site_url: str, slug: str, client_id: str, client_secret: str) -> None:
@@ -255,51 +230,161 @@ def check_bot(site_url: str, slug: str, client_id: str, client_secret: str) -> N
 
 
 @app.command()
-def service(
-    account: Annotated[
-        str | None,
-        typer.Option(help="The service's account. Default: the folder's owner; if that is root, `racebot`."),
-    ] = None,
+def doctor(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print versions and settings, too, as JSON to attach to an issue.")
+    ] = False,
 ) -> None:
-    """Print a systemd unit that keeps the bot of this folder running, and the two commands that install it.
+    """Check settings, credentials, category, goals and database, and say how to fix any problem.
 
-    The unit may write into the bot's own folders only.
+    JSON has no secrets, and no values of settings that are wrong. Look through it before you attach it.
 
-    Example: racebot service
+    Example: racebot doctor
     """
-    if sys.platform != "linux":
-        raise SettingsError("only Linux has systemd: use launchd on macOS, or Task Scheduler on Windows")
-    settings = load_settings()
-    settings.required_categories()
-    folder, words = Path.cwd(), program()
-    if not (folder / ".env").exists() and not settings.config.exists():
-        raise SettingsError(f"{folder} has neither .env nor racebot.toml: run this in the bot's folder")
-    owner = folder.owner()
-    writable = [settings.database.parent, *([settings.pages_dir] if settings.pages_dir else [])]
-    homes = any(str(path).startswith(("/home/", "/root")) for path in (folder, Path(words[0]).resolve()))
-    unit = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(
-        account=account or ("racebot" if owner == "root" else owner),
-        folder=_escaped(str(folder)),
-        command=shlex.join(words),
-        program=" ".join(map(_word, words)),
-        writable=" ".join(_word(str(folder / path)) for path in writable),
-        home="read-only" if homes else "yes",
-    )
-    sys.stdout.write(unit)
+    settings: Settings | None = None
+    findings: list[Finding] = []
+
+    async def show(settings: Settings) -> None:
+        async for finding in examine(settings):
+            findings.append(finding)
+            if not as_json:
+                mark = "wrong" if not finding.good else "note" if finding.note else "ok"
+                console.print(f"{mark:5}", style=COLORS[mark], end=" ")
+                tell(finding.text)
+
+    try:
+        settings = load_settings()
+    except SettingsError as error:
+        if not as_json:
+            raise
+        findings += [Finding(False, QUOTED.sub("'…'", problem)) for problem in error.problems]
+    else:
+        asyncio.run(show(settings))
+    if as_json:
+        needed = [re.split(r"[^\w.-]", each)[0] for each in requires("racebot") or () if ";" not in each]
+        print_json(
+            {
+                "versions": {
+                    "racebot": __version__,
+                    "python": platform.python_version(),
+                    "system": platform.platform(),
+                    "sqlite": sqlite3.sqlite_version,
+                }
+                | {name: version(name) for name in needed},
+                "settings": settings and _without_secrets(settings),
+                "findings": [{"good": each.good, "text": each.text} for each in findings],
+            }
+        )
+    if not all(finding.good for finding in findings):
+        raise typer.Exit(2)
 
 
-def program() -> tuple[str, ...]:
-    """Return the words that start racebot, with an absolute path."""
-    path = Path(shutil.which(sys.argv[0]) or sys.argv[0]).absolute()
-    return (sys.executable, "-m", "racebot") if path.suffix == ".py" else (str(path),)
+def _without_secrets(settings: Settings) -> Any:
+    text = settings.model_dump_json(exclude_unset=True, exclude=IDS)
+    known = [settings.client_secret, *settings.webhooks().values()]
+    for secret in (*known, *(each.client_secret for each in settings.categories)):
+        if secret is not None:  # it may stand in another setting, too
+            text = text.replace(json.dumps(secret.get_secret_value(), ensure_ascii=False)[1:-1], "[removed]")
+    return json.loads(text)
 
 
-def _escaped(text: str) -> str:
-    """Escape systemd's specifiers. https://www.freedesktop.org/software/systemd/man/systemd.unit.html."""
-    return text.replace("%", "%%")
+_SECRETS = re.compile("client_secret|/webhooks/")
+QUOTED = re.compile(r"""(['"]).*?\1""")
+"""What a problem quotes: a value may be a secret in the wrong place."""
+IDS: Any = {"client_id": True, "categories": {"__all__": {"client_id"}}}
+IN_DOCKER = Path("/.dockerenv").exists()
+LARGEST_CLOCK_ERROR = 30
+"""Most seconds between this machine's clock and the site's."""
 
 
-def _word(text: str) -> str:
-    """Quote a word of a list, such as a command line."""
-    text = _escaped(text).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{text}"' if any(sign in text for sign in " \t\"'\\$;") else text
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The outcome of one check. A note is good, and worth a look."""
+
+    good: bool
+    text: str
+    note: bool = False
+
+
+_wrong, _right, _note = partial(Finding, False), partial(Finding, True), partial(Finding, True, note=True)
+
+
+async def examine(settings: Settings) -> AsyncIterator[Finding]:
+    """Check settings, files, database, site, credentials, categories and goals."""
+    yield _right(f"settings: valid; model {settings.model}")
+    for path in (Path(".env"), settings.config, settings.database, *secret_files(Path())):
+        if open_to_all(path) and (path != settings.config or _SECRETS.search(path.read_text("utf-8"))):
+            yield _wrong(f"{path}: every user of this machine can read it: run `chmod o= {path}`")
+    yield _database(settings.database)
+    if settings.pages_url and IN_DOCKER and not os.environ.get("FORWARDED_ALLOW_IPS"):
+        yield _note(
+            "pages: in Docker, all readers count as one: set FORWARDED_ALLOW_IPS to the proxy, or to *"
+        )
+    for number, webhook in settings.webhooks().items():
+        problem = await discord.check(webhook)
+        yield Finding(problem is None, f"Discord webhook {number}: {problem or 'exists'}")
+    try:
+        categories = settings.required_categories()
+    except SettingsError as error:
+        yield _wrong(str(error))
+        return
+    async with Site(settings.site, interval=settings.request_interval, attempts=2) as site:
+        for category in categories:
+            async for finding in _category(site, category, settings):
+                yield finding
+        ahead = (datetime.now(UTC) - site.clock()).total_seconds()
+        if abs(ahead) > LARGEST_CLOCK_ERROR:
+            yield _wrong(
+                f"clock: this machine is {abs(ahead):.0f} seconds {'ahead of' if ahead > 0 else 'behind'} "
+                f"{site.url}: synchronize it, as with `timedatectl set-ntp true`"
+            )
+
+
+def open_to_all(path: Path) -> bool:
+    with suppress(OSError):  # on Windows, the mode says nothing about access
+        return sys.platform != "win32" and bool(path.stat().st_mode & 0o007)
+    return False
+
+
+def _database(path: Path) -> Finding:
+    with suppress(OSError):  # opening the file reports the error
+        if not path.exists():
+            return _right(f"database {path}: does not exist yet; it is created when needed")
+    try:
+        with Ledger.open(path) as ledger:
+            problems, boards = ledger.check(), ledger.leaderboards.all()
+    except LedgerError as error:
+        return _wrong(str(error))
+    if problems:
+        return _wrong(f"database {path}: {problems[0]}: restore a backup")
+    return _right(f"database {path}: intact, {counted(len(boards), 'leaderboard')}")
+
+
+async def _category(site: Site, settings: CategorySettings, whole: Settings) -> AsyncIterator[Finding]:
+    slug = settings.slug
+    try:
+        public = await site.category(slug)
+        yield _right(f"category {slug}: {public.name}, goals: {', '.join(public.goals)}")
+    except NotFoundError:
+        yield _wrong(f"category {slug}: {site.url} has no such category: correct RACEBOT_CATEGORY")
+        return
+    except SiteError as error:
+        yield _wrong(f"site: {error}: check RACEBOT_SITE and the network")
+        return
+    boards = [board for board in whole.leaderboards if board.category in {"", slug}]
+    wanted = {*settings.goals, *(goal for board in boards for goal in board.goals)} - {NO_GOAL}
+    for goal in sorted(wanted.difference(public.goals)):
+        yield _note(
+            f"goal {goal!r}: category {slug} has no goal of this name{did_you_mean(goal, public.goals)}. "
+            "That is fine for a past season; otherwise correct RACEBOT_GOALS or racebot.toml"
+        )
+    if settings.client_id is None or settings.client_secret is None:
+        yield _right(f"bot: none for {slug}, so racebot reads what is public and says nothing in chat")
+        return
+    try:
+        token, lifetime = await site.token(settings.client_id, settings.client_secret)
+        yield _right(f"credentials: accepted, token good for {lifetime / 3600:.0f} h")
+        await site.category(slug, token)
+        yield _right(f"bot: can see the unlisted rooms of {slug}")
+    except SiteError as error:
+        yield _wrong(f"credentials: {error}")

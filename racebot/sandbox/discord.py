@@ -83,9 +83,6 @@ def routes(site: FakeSite) -> list[Route]:
             return JSONResponse({"message": "Unknown Message", "code": 10008}, 404)
         if request.method == "GET":
             return JSONResponse({"type": 1, "id": webhook, "name": "Results"})
-        if request.method == "DELETE":
-            del site.discord[number]
-            return Response("", 204)
         body = await request.json()
         try:
             _Message.model_validate(body)
@@ -103,5 +100,5 @@ def routes(site: FakeSite) -> list[Route]:
     webhook = "/api/webhooks/{webhook:int}/{token}"
     return [
         Route(webhook, answer, methods=["GET", "POST"]),
-        Route(webhook + "/messages/{message}", answer, methods=["PATCH", "DELETE"]),
+        Route(webhook + "/messages/{message}", answer, methods=["PATCH"]),
     ]

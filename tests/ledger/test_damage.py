@@ -10,7 +10,7 @@ from builders import CATEGORY, NOON, result, settler_of
 from typer.testing import CliRunner
 
 from racebot.cli import app
-from racebot.cli.doctor import examine
+from racebot.cli.setup import examine
 from racebot.errors import LedgerError, LedgerUnavailable, RacebotError
 from racebot.ledger.outbox import CaseRow, ChatBody, Message
 from racebot.ledger.store import Ledger

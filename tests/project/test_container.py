@@ -1,8 +1,10 @@
-"""Check the image and what is installed: the user owns state/ and nothing else, no secret gets in, and every
-dependency is pinned. pip itself checks hashes.
+"""Check the image, the services and what is installed: the user owns state/ and nothing else, no secret gets
+in, and every dependency is pinned. pip itself checks hashes.
 """
 
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -92,3 +94,19 @@ def test_each_dependency_is_pinned_and_the_image_has_the_versions_of_ci() -> Non
             assert all(version in wanted.specifier for version in ci[name]), f"{wanted}: run `bash .ci/lock`"
         if text in [*PROJECT["dependencies"], *EXTRAS["web"]]:
             assert image[name] == ci[name]
+
+
+ANALYZE = shutil.which("systemd-analyze") or ""
+
+
+@pytest.mark.skipif(not ANALYZE, reason="needs systemd")
+@pytest.mark.parametrize("unit", ["racebot", "racebot-web"])
+def test_systemd_rates_the_unit_as_secure(tmp_path: Path, unit: str) -> None:
+    text = (ROOT / "deploy" / f"{unit}.service").read_text(encoding="utf-8")
+    written = tmp_path / f"{unit}.service"
+    written.write_text(
+        text.replace("User=racebot", "User=root").replace("/opt/racebot/.venv/bin/racebot", "/bin/true")
+    )
+    for command in (["verify"], ["security", "--offline=true", "--threshold=15"]):
+        done = subprocess.run([ANALYZE, *command, written], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
