@@ -16,7 +16,6 @@ from racebot.races.outcome import BoolArray, IntArray, Outcome
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
 from racebot.study.history import History, Step
-from racebot.study.metrics import entries_by_size
 
 ALL_CHECKED = 10_000
 """Most entrants in all races of a history for which `Complaints.of` rates each race again."""
@@ -62,14 +61,10 @@ class Complaints:
         sizes = np.array([outcome.size for outcome in outcomes])
         race = np.repeat(np.arange(len(steps)), sizes)
         before = np.concatenate([step.before for step in steps])
-        after = np.concatenate([step.after for step in steps])
         group = np.concatenate([outcome.group for outcome in outcomes])
         unfinished = np.concatenate([outcome.unfinished for outcome in outcomes])
         last = np.repeat([outcome.last_group for outcome in outcomes], sizes)
-        points, change = np.empty((2, race.size), dtype=np.int64)
-        for rows in entries_by_size(sizes):
-            points[rows] = model.points(after[rows])
-            change[rows] = points[rows] - model.points(before[rows])
+        change = np.concatenate([model.points(step.after) - model.points(step.before) for step in steps])
         lost = np.split((change < 0) & ~unfinished, np.cumsum(sizes)[:-1])
         alike = race, group, *before.T
         return cls(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from racebot.errors import ModelError
-from racebot.races.outcome import BoolArray
+from racebot.races.outcome import BoolArray, Outcome
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.parameters import Parameters, as_json
@@ -23,7 +23,7 @@ from racebot.study import metrics
 from racebot.study.complaints import Complaints, checked_again
 from racebot.study.cores import spread
 from racebot.study.history import Earlier, History, at_start, replay
-from racebot.study.metrics import BLOCK, Field, Figures, Predictions, Reliability, Tally, log_loss, misordered
+from racebot.study.metrics import Field, Figures, Predictions, Reliability, Tally, log_loss, misordered
 
 # The views of players, after Dehpanah et al., https://arxiv.org/abs/2008.06787, section V.
 VIEWED = 20
@@ -204,21 +204,15 @@ def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlie
     whole, first = Field.of(history), _first(history, since)
     table = at_start(model, history, earlier)
     steps = list(replay(model, history, table))
-    before = np.concatenate([table[:0], *(step.before for step in steps)])
-    probabilities = [np.empty(0)]
-    for start in range(0, whole.better.size, BLOCK):
-        better, worse = whole.better[start : start + BLOCK], whole.worse[start : start + BLOCK]
+    ratings, probabilities = [np.empty(0)], [np.empty(0)]
+    tightness = np.full(len(history), np.nan)
+    for number, (race, before, _) in enumerate(steps):
+        better, worse = metrics.observed_pairs(race.outcome)
         probabilities.append(model.win_probability(before[better], before[worse]))
-    rating = np.empty(len(before))
-    tightness = np.empty(len(history))
-    for rows in metrics.entries_by_size(whole.sizes()):
-        rating[rows] = model.rating(before[rows])
-        tightness[whole.race[rows[:, 0]]] = _tightness(model, before[rows], rating[rows])
-    for number, step in enumerate(steps):
-        if step.race.outcome.team is not None and isinstance(model, TrueSkill):
-            tightness[number] = model.match_quality(step.before, step.race.outcome.team)
-    tightness[:first] = np.nan
-    probability = np.concatenate(probabilities)
+        ratings.append(model.rating(before))
+        if number >= first:
+            tightness[number] = _tightness(model, before, race.outcome, ratings[-1])
+    rating, probability = np.concatenate(ratings), np.concatenate(probabilities)
     if not (np.isfinite(rating).all() and np.isfinite(probability).all()):
         raise ModelError(
             f"{entry.label}: the ratings of {entry.model} diverge with these parameters: choose smaller ones"
@@ -235,13 +229,11 @@ def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlie
     return _Run(evaluation, predictions, tightness)
 
 
-def _tightness(model: RatingModel, before: FloatArray, rating: FloatArray) -> FloatArray:
-    """Return how close races of one size should be: match quality, or the mean distance of ratings."""
+def _tightness(model: RatingModel, before: FloatArray, outcome: Outcome, rating: FloatArray) -> float:
+    """Return how close a race should be: match quality, or minus the mean distance of ratings."""
     if isinstance(model, TrueSkill):
-        return model.match_quality(before)
-    distance = np.abs(rating[:, :, np.newaxis] - rating[:, np.newaxis])
-    closeness: FloatArray = -distance.reshape(len(rating), -1).mean(-1)
-    return closeness
+        return float(model.match_quality(before, outcome.team))
+    return -float(np.abs(rating[:, np.newaxis] - rating).mean())
 
 
 def _views(

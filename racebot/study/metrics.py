@@ -23,7 +23,7 @@ The sources leave some choices open. Here:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -39,9 +39,6 @@ BINS = 5
 
 CHANCES = 10
 """Bins of probabilities, of equal width."""
-
-BLOCK = 100_000
-"""Pairs of entrants to take at a time, to bound the memory."""
 
 ERRORS_REQUIRED = 2.0
 """Standard errors by which one model must be better than another to be called better."""
@@ -66,16 +63,6 @@ def _runs(values: FloatArray | IntArray, race: IntArray) -> tuple[IntArray, IntA
     begins[1:-1] = (np.diff(races) != 0) | (np.diff(ascending) != 0)
     bounds = np.flatnonzero(begins)
     return order, bounds, races.searchsorted(races[bounds[:-1]])
-
-
-def entries_by_size(sizes: IntArray) -> Iterator[IntArray]:
-    """Yield the entries of races of one size, as many races as have `BLOCK` pairs: shapes [races, size]."""
-    starts = np.cumsum(sizes) - sizes
-    for size in np.unique(sizes).tolist():
-        found = starts[sizes == size]
-        parts = min(found.size, math.ceil(found.size * size**2 / BLOCK))  # a race may have more pairs
-        for part in np.array_split(found, parts):
-            yield part[:, np.newaxis] + np.arange(size)
 
 
 def observed_pairs(outcome: Outcome) -> tuple[IntArray, IntArray]:
