@@ -22,7 +22,6 @@ from racebot.cli.common import console, notices, read_files, reads_files, tell
 from racebot.cli.studies_source import (
     ANSWER,
     Answer,
-    FieldSize,
     Files,
     OneModel,
     ParamOption,
@@ -77,7 +76,6 @@ def evaluate(
         common.date_option("Judge races that ended that day (UTC) or later; earlier ones only train."),
     ] = None,
     until: common.Until = None,
-    field: FieldSize = None,
     each: Annotated[bool, typer.Option("--each", help="Judge each file on its own, not all as one.")] = False,
     cluster: common.Cluster = None,
     full: Annotated[bool, typer.Option("--full", help="Print all figures.")] = False,
@@ -96,7 +94,7 @@ def evaluate(
         key.rpartition("=")[2] for key in keys if key != EVERY_MODEL
     ]
     parts: list[list[Path] | None] = [[file] for file in files] if each and files else [files]
-    histories = [source.history(part, models, until=until, size=field) for part in parts]
+    histories = [source.history(part, models, until=until) for part in parts]
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(histories)
     chosen += entries(usual, keys, param or [], taken=presets)
@@ -241,7 +239,6 @@ def tune(
     objective: Annotated[Objective, typer.Option(help="The figure to minimize.")] = Objective.JOINT,
     candidates: Annotated[int, typer.Option(min=8, max=4096, help="Parameter sets replayed at once.")] = 256,
     generations: Annotated[int, typer.Option(min=1, max=1000, help="Limit on generations.")] = 40,
-    field: FieldSize = None,
     cluster: common.Cluster = None,
     *,
     source: Source,
@@ -251,7 +248,7 @@ def tune(
     Example: racebot tune thurstone-hurdle season-1.json
     """
     entry = source.entry(files, model, param)
-    history = source.history(files, [entry.model], size=field)
+    history = source.history(files, [entry.model])
     with cores(cluster or source.settings.cluster), common.progress_bars() as advance:
         found = search(
             history,
@@ -278,7 +275,6 @@ def iterate(
     share: Annotated[
         float, typer.Option(min=0.1, max=1, help="Share of the races to rate; the rest judge the ratings.")
     ] = 1.0,
-    field: FieldSize = None,
     *,
     source: Source,
 ) -> None:
@@ -289,7 +285,7 @@ def iterate(
     given = dict(assignment.partition("=")[::2] for assignment in param or [])
     model = iterated.IteratedElo(**from_mapping(iterated.IteratedElo, given))
     read = read_files(files, source.reading) if files else None
-    history = source.history(files, [model.key], size=field, read=read)
+    history = source.history(files, [model.key], read=read)
     found = iterated.iterate(history, model, read.factors if read else {}, share)
     source.give(lambda: found, lambda: studies_tables.iterated(console, found), lambda: plots.iterated(found))
 

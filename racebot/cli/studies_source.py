@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,12 +59,6 @@ ParamOption = Annotated[
 ]
 OneModel = Annotated[
     str | None, typer.Option("--model", metavar="MODEL", help="A rating model's key. Default: yours.")
-]
-FieldSize = Annotated[
-    str | None,
-    typer.Option(
-        "--field", help="Only races with this many rated entrants, such as 2, or a range such as 2-5."
-    ),
 ]
 ANSWER: dict[str, Any] = {
     "plot": Annotated[
@@ -178,7 +171,6 @@ class Source(Answer):
         models: Iterable[str],
         *,
         until: datetime | None = None,
-        size: str | None = None,
         read: RaceFiles | None = None,
     ) -> History:
         """Return the races to study, of files or what was `read` of them, and say what was understood.
@@ -213,10 +205,6 @@ class Source(Answer):
             tell(hint, to=notices)
         if not len(history):
             raise PayloadError(f"{where}: {history.understood}")
-        if size is not None:
-            history = history.of_sizes(*_sizes(size))
-            if not len(history):
-                raise PayloadError(f"{where}: no race can be rated with --field {size}")
         return history
 
 
@@ -273,11 +261,3 @@ def entries(
     for label, given in parameters.items():
         registry.create(keys[label], given)
     return [Entry(label, keys[label], given) for label, given in parameters.items()]
-
-
-def _sizes(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text)
-    least, most = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
-    if not 2 <= least <= most:
-        raise SettingsError(f"--field {text}: must be a number such as 2, or a range such as 2-5")
-    return least, most

@@ -97,10 +97,6 @@ class History:
         """Return whether a race is to be rated by teams."""
         return any(race.outcome.team is not None for race in self.races)
 
-    def of_sizes(self, least: int, most: int) -> History:
-        """Return the races with `least` to `most` rated entrants, inclusive."""
-        return replace(self, races=tuple(r for r in self.races if least <= r.outcome.size <= most))
-
     def split(self, share: float) -> tuple[History, History]:
         """Return the first `share` of the races, from 0 to 1, and the rest."""
         cut = round(share * len(self.races))

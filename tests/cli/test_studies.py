@@ -214,7 +214,6 @@ def test_published_presets_run_on_any_file(season: Path) -> None:
         (["--model", "iterated-elo"], "whole history at once"),
         (["--since", "2999-01-01"], "no race is left to judge"),
         (["--leaderboard", "nowhere"], "from a file: use --goal"),
-        *((["--field", field], "must be a number") for field in ("1", "3-2", "two", "2-")),
     ],
 )
 def test_invalid_evaluations_are_reported(season: Path, arguments: list[str], words: str) -> None:
@@ -340,14 +339,6 @@ def test_configured_model_is_evaluated_with_its_settings(season: Path, monkeypat
     assert entry["parameters"]["rates"] == [0.4]
 
 
-@pytest.mark.parametrize(
-    ("field", "sizes", "model"), [("2", {2}, "elo-exponential"), ("3-4", {3, 4}, "elo-ffa")]
-)
-def test_races_can_be_chosen_by_size(season: Path, field: str, sizes: set[int], model: str) -> None:
-    (entry,) = evaluate_json(season, "--model", model, "--field", field)
-    assert min(sizes) <= entry["entries"] / entry["races"] <= max(sizes)
-
-
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Twelve games in which Ann beats Bo, always with the Giants."""
@@ -435,7 +426,7 @@ def test_team_races_of_a_file_need_a_rule_and_a_model_that_can_follow_it(table: 
 
 
 def test_names_of_models_are_in_one_piece_on_80_columns(table: Path) -> None:
-    text = run("evaluate", table, "--model=all", "--field=2")
+    text = run("evaluate", table, "--model=all")
     assert max(map(len, text.splitlines())) <= 80
     assert {line.split()[0] for line in text.splitlines() if " ± ." in line} < set(MODELS)
     assert all(f"\n{key} " in text for key in MODELS)
