@@ -11,16 +11,15 @@ import re
 import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import ABSENT, DRAWN, TRUE, UNPLAYED, BadCellError
-from racebot.files.columns import COLUMNS, FLAGS, RESULTS, TOTAL, Header, few, plain
-from racebot.files.options import Layout, ReadOptions
-from racebot.files.rows import MOST_CELLS, MOST_COLUMNS, MOST_LINES, MOST_RESULTS, Row, Rows
+from racebot.files.options import COLUMNS, FLAGS, RESULTS, TOTAL, Header, Layout, ReadOptions, few, plain
+from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 
@@ -60,7 +59,7 @@ class Lines:
 
     of: Callable[[int, list[str]], Iterable[Line]]
     columns: Mapping[str, str]
-    used: frozenset[int] = frozenset()
+    used: Iterable[int] = ()
     note: str = ""
     skip: int = 0
 
@@ -70,56 +69,19 @@ class Grid:
     """A table whose layout is known.
 
     Attributes:
-        rows: the rows below the names of columns.
+        rows: the rows below the names of columns that count, with a cell for each of the `width` columns.
         columns: the file's own names of the columns that are used, by ours.
         notes: how it was read.
         unused: rows that do not count, by the reason; complete after the last row.
     """
 
     path: Path
-    header: Header
-    options: ReadOptions
     rows: Iterator[Row]
+    width: int
     lines_of: Callable[[int, list[str]], Iterable[Line]]
     columns: Mapping[str, str]
     notes: list[str]
-    unused: Counter[str] = field(default_factory=Counter)
-
-    def lines(self) -> Iterator[tuple[int, list[Line] | BadCellError]]:
-        """Yield the number and the lines of each row that `--where` chooses, or why it cannot be read.
-
-        Raises:
-            PayloadError: there are too many rows, or no such column.
-        """
-        names, where = self.header.names, {}
-        for name, texts in self.options.where.items():
-            if (at := self.header.find(name)) is None:
-                raise PayloadError(f"{self.path}: --where: no column {name!r}: there are {few(names, 20)}")
-            where[at] = frozenset(texts)
-        count = results = 0
-        for number, texts_of_row in self.rows:
-            if not any(texts_of_row):
-                continue
-            count += 1
-            row = _padded(texts_of_row, self.header)
-            if count > MOST_LINES or count * len(row) > MOST_CELLS:
-                most = f"{MOST_LINES:,} lines" if count > MOST_LINES else f"{MOST_CELLS:,} cells"
-                raise PayloadError(f"{self.path}: more than {most}: split it into several files")
-            if not all(row[at].lower() in texts for at, texts in where.items()):
-                self.unused["left out by --where"] += 1
-                continue
-            try:
-                if any(row[len(names) :]):
-                    problem = f"more cells than the {len(names)} columns: put quotes around separators"
-                    raise BadCellError(str(len(names) + 1), problem)
-                found = list(self.lines_of(number, row))
-                if (results := results + len(found)) > MOST_RESULTS:
-                    problem = f"more than {MOST_RESULTS:,} results: split it into several files"
-                    raise PayloadError(f"{self.path}: {problem}")
-                self.unused["without a result"] += not found
-                yield number, found
-            except BadCellError as error:
-                yield number, error
+    unused: Counter[str]
 
 
 def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
@@ -129,35 +91,51 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
         PayloadError: the columns are not those of any layout; the message names all that is missing.
     """
     notes, lines = rows
-    start = []
-    for number, row in islice(lines, _SAMPLE):
+    start = list(islice(lines, _SAMPLE))
+    for number, row in start:
         if len(row) > MOST_COLUMNS:
             raise PayloadError(f"{path}, line {number}: more than {MOST_COLUMNS:,} columns: remove some")
-        start.append((number, row))
     filled = [at for at, (_, row) in enumerate(start) if any(row)]
-    given = {ours: theirs for ours, theirs in options.columns.items() if ours != "cells"}
-    best = 1, Header([], options.known, given)
+    best = 1, Header([], options)
     for above, at in enumerate(filled[:_LAST_HEADER]):
         number, row = start[at]
-        header = Header(row, options.known, given)
-        below = [_padded(row, header) for _, row in start[at + 1 :]]
+        header = Header(row, options)
+        below = [_padded(row, len(header.names)) for _, row in start[at + 1 :]]
         found = None if header.missing else _Recognizer(path, header, below, options).lines()
         if found is not None:
-            for again, name in enumerate(header.plain):
-                if header.plain.index(name) in header.used - {again}:
-                    where = f"{path}, line {number}, column {again + 1}"
-                    raise PayloadError(f"{where}: {header.names[again]!r} is repeated: remove it")
-            if above:
-                notes.append(f"{counted(above, 'line')} above the names of columns not used")
-            body = chain(start[at + 1 + found.skip :], lines)
-            return Grid(path, header, options, body, found.of, found.columns, notes + _notes(header, found))
+            body, unused = chain(start[at + 1 + found.skip :], lines), Counter[str]()
+            chosen = _chosen(body, len(header.names), _where(path, header, options), unused)
+            notes += [f"{counted(above, 'line')} above the names of columns not used"] if above else []
+            notes += _notes(f"{path}, line {number}", header, found)
+            return Grid(path, chosen, len(header.names), found.of, found.columns, notes, unused)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header
     raise _refusal(path, *best, options)
 
 
-def _padded(row: list[str], header: Header) -> list[str]:
-    return row + [""] * (len(header.names) - len(row))
+def _padded(row: list[str], width: int) -> list[str]:
+    return row + [""] * (width - len(row))
+
+
+def _where(path: Path, header: Header, options: ReadOptions) -> dict[int, Iterable[str]]:
+    """Return the texts that a row needs to count, by the position of their column."""
+    where = {}
+    for name, texts in options.where.items():
+        if (at := header.find(name)) is None:
+            raise PayloadError(f"{path}: --where: no column {name!r}: there are {few(header.names, 20)}")
+        where[at] = texts
+    return where
+
+
+def _chosen(
+    rows: Iterable[Row], width: int, where: Mapping[int, Iterable[str]], unused: Counter[str]
+) -> Iterator[Row]:
+    for number, texts in rows:
+        row = _padded(texts, width)
+        if any(row) and all(row[at].lower() in wanted for at, wanted in where.items()):
+            yield number, row
+        elif any(row):
+            unused["left out by --where"] += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +151,12 @@ class _Recognizer:
         has_player, has_race = "player" in header.at, bool({"race", "ended_at"} & header.at.keys())
         columns = self._results()
         if layout in {Layout.PLAYERS, Layout.RACES}:
-            return self._wide(layout, columns)
+            return self._wide(layout is Layout.PLAYERS, columns)
         if layout is None:
             others = [at for at in columns if at not in header.used]
             if has_player and header.results() and not has_race and len(others) > 1:
                 if all(map(self._names_race, others)):
-                    return self._wide(Layout.PLAYERS, columns)
+                    return self._wide(True, columns)
                 names = few([header.names[at] for at in others], 3)
                 raise PayloadError(
                     f"{self.path}: one race, or a race in each of the columns {names}? Add --layout long "
@@ -189,9 +167,9 @@ class _Recognizer:
             if not has_player and (ordered := header.in_order()):
                 return _in_order(header, ordered, self.path.stem)
             if has_player and not header.results() and len(others) > 1:
-                return self._wide(Layout.PLAYERS, columns)
+                return self._wide(True, columns)
             if has_race and not has_player and len(columns) > 1 and self._races_differ():
-                return self._wide(Layout.RACES, columns)
+                return self._wide(False, columns)
         if has_player and header.results():
             return Lines(lambda _, row: [header.texts(row)], header.titles())
         return None
@@ -225,64 +203,57 @@ class _Recognizer:
     def _words(self) -> set[str]:
         return {*cells.WORDS, *self.options.words, *ABSENT}
 
-    def _wide(self, layout: Layout, columns: Sequence[int]) -> Lines | None:
+    def _wide(self, by_player: bool, columns: Sequence[int]) -> Lines | None:
         """Read rows that are a race with a column for each player, or a player with one for each race."""
         header, below = self.header, self.below
-        dates: dict[int, str] = {}
-        by_player = layout is Layout.PLAYERS
         ours, theirs = ("player", "race") if by_player else ("race", "player")
-        when = () if by_player else header.at.get("ended_at", ())
-        key = header.at.get(ours) or when or (0,)
-        if by_player:
-            rows = [header.names]
-            if below and not any(below[0][at] for at in key):
-                rows.append(below[0])
-            for row in rows:
-                dates = {at: text for at, text in enumerate(row) if cells.is_date(text)} or dates
-            below = below[1:] if len(rows) > 1 and dates else below
+        key = header.at.get(ours) or (() if by_player else header.at.get("ended_at")) or (0,)
         columns = [at for at in columns if at not in key]
         if not columns:
             return None
+        titles = {"race": "race", ours: "+".join(header.names[at] for at in key) or ours}
+        dates: dict[int, str] = {}
+        if by_player:
+            dates = {at: text for at, text in enumerate(header.names) if cells.is_date(text)}
+            if below and not any(below[0][at] for at in key):
+                second = {at: text for at, text in enumerate(below[0]) if cells.is_date(text)}
+                dates, below = second or dates, below[1:] if second or dates else below
+            titles |= {"ended_at": "date"} if set(columns) <= dates.keys() else {}
+        else:
+            titles |= header.titles("ended_at")
         kind = self.options.columns.get("cells") or self._kind(
-            layout, columns, [row for row in below if plain(row[key[0]]) not in _SUMMARIES]
+            by_player, columns, [row for row in below if plain(row[key[0]]) not in _SUMMARIES]
         )
         if kind not in RESULTS:
             raise PayloadError(f"--columns cells={kind}: write cells=place, cells=time or cells=score")
-        dated = by_player and set(columns) <= dates.keys()
 
         def lines(number: int, row: list[str]) -> Iterator[Line]:
             name = " ".join(row[at] for at in key).strip()
             for at in columns if (name or not by_player) and plain(name) not in _SUMMARIES else ():
                 if row[at].lower() not in ABSENT:
                     line = {kind: row[at], ours: name or f"line {number}", theirs: header.names[at]}
-                    ended_at = (
-                        {"ended_at": dates[at]} if dated else header.texts(row, "ended_at") if when else {}
-                    )
-                    yield line | ended_at
+                    if "ended_at" in titles:
+                        line |= {"ended_at": dates[at]} if by_player else header.texts(row, "ended_at")
+                    yield line
 
-        titles = {"race": "race", ours: "+".join(header.names[at] for at in key) or ours}
-        if when or dated:
-            titles["ended_at"] = header.titles("ended_at").get("ended_at", "date")
         note = f"a column for each {theirs}, with {kind}s: {few([header.names[at] for at in columns])}"
-        return Lines(lines, titles, frozenset((*columns, *key)), note, len(self.below) - len(below))
+        return Lines(lines, titles, (*columns, *key), note, len(self.below) - len(below))
 
-    def _kind(self, layout: Layout, columns: Sequence[int], below: Sequence[list[str]]) -> str:
+    def _kind(self, by_player: bool, columns: Sequence[int], below: Sequence[list[str]]) -> str:
         """Return what the cells of a wide table hold, or ask."""
         words = self._words()
         rows = [[row[at].lower() for at in columns] for row in below]
-        races = rows if layout is Layout.RACES else zip(*rows, strict=True)
-        numbers = ([text for text in race if text not in words and cells.is_result(text)] for race in races)
-        found = list(filter(None, numbers))
-        timed = [any(":" in text for text in race) for race in found]
-        if any(timed) and any(
-            cells.are_places(race) for race, has in zip(found, timed, strict=True) if not has
-        ):
-            raise PayloadError(
-                f"{self.path}: some columns have times and some places: keep those of one kind"
-            )
-        if any(timed):
+        races = zip(*rows, strict=True) if by_player else rows
+        known = ([text for text in race if text not in words and cells.is_result(text)] for race in races)
+        numbers = list(filter(None, known))
+        placed = sum(map(cells.are_places, numbers))
+        if any(":" in text for race in numbers for text in race):
+            if placed:
+                raise PayloadError(
+                    f"{self.path}: some columns have times and some places: keep those of one kind"
+                )
             return "time"
-        if 2 * sum(map(cells.are_places, found)) > len(found):
+        if 2 * placed > len(numbers):
             return "place"
         raise PayloadError(
             f"{self.path}: the numbers are no places of races, whose best is 1: add --columns cells=score if "
@@ -326,7 +297,7 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
         for at, place in zip(pair, found, strict=True):
             yield line | {"race": race, "player": row[at], "place": place}
 
-    used = frozenset(at for at in (*pair, *scores, winner, draw, result) if at is not None)
+    used = [at for at in (*pair, *scores, winner, draw, result) if at is not None]
     columns = {"race": "race"} | header.titles("race", "ended_at")
     return Lines(lines, columns, used, f"each line is a race of two, {names[0]!r} and {names[1]!r}")
 
@@ -369,20 +340,23 @@ def _in_order(header: Header, columns: Sequence[int], stem: str) -> Lines:
     first, last = header.names[columns[0]], header.names[columns[-1]]
     titles = {"race": "race"} | header.titles("race", "ended_at")
     note = f"each line is a race, its players in order from {first!r} to {last!r}"
-    return Lines(lines, titles, frozenset(columns), note)
+    return Lines(lines, titles, columns, note)
 
 
-def _notes(header: Header, found: Lines) -> list[str]:
+def _notes(where: str, header: Header, found: Lines) -> Iterator[str]:
+    for at, name in enumerate(header.plain):
+        if header.plain.index(name) in header.used - {at}:
+            raise PayloadError(f"{where}, column {at + 1}: {header.names[at]!r} is repeated: remove it")
     titles = {ours: title for ours, title in found.columns.items() if ours in header.at}
     renamed = [f"{ours}={title}" for ours, title in titles.items() if plain(title) != plain(ours)]
-    used = found.used | {at for ours in titles for at in header.at[ours]}
+    used = {*found.used, *(at for ours in titles for at in header.at[ours])}
     unused = [name for at, name in enumerate(header.names) if name and at not in used]
-    notes = (
-        found.note,
-        f"columns: {', '.join(renamed)}" if renamed else "",
-        f"columns not used: {few(unused)}" if unused else "",
-    )
-    return [note for note in notes if note]
+    if found.note:
+        yield found.note
+    if renamed:
+        yield f"columns: {', '.join(renamed)}"
+    if unused:
+        yield f"columns not used: {few(unused)}"
 
 
 def _refusal(path: Path, number: int, header: Header, options: ReadOptions) -> PayloadError:

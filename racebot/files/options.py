@@ -1,15 +1,48 @@
-"""How to read a file where it does not say so itself."""
+"""How to read a file where it does not say so itself, and the names of a table's columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from racebot.errors import SettingsError
-from racebot.files.cells import OUTCOMES, Meaning
-from racebot.files.columns import ATTEMPTS, COLUMNS, Names, plain
+from racebot.files.cells import KNOWN, OUTCOMES, Meaning
+
+Names = dict[str, tuple[str, ...]]
+"""Names of each of our columns in plain words, the best first."""
+COLUMNS: Names = {ours: tuple(names) for ours, names in KNOWN["columns"].items()}
+ATTEMPTS: Names = {ours: COLUMNS[ours] for ours in ("player", "time", "place", "status")} | {
+    "player": (*COLUMNS["player"], "id", "user id", "site id"),
+    "proof": ("proof", "vod", "video", "link", "url"),
+    "comment": ("comment", "comments", "note", "notes"),
+}
+"""The columns of an event's sheet."""
+IN_GAME: Names = ATTEMPTS | {
+    "time": ("igt", "in game time", "ingame time"),
+    # A forfeit may stand in the column of real times alone.
+    "status": (*COLUMNS["status"], *COLUMNS["time"]),
+}
+RESULTS = ("place", "time", "score")
+FLAGS = ("dnf", "dq", "dns")
+PAIRS = [tuple(pair) for pair in KNOWN["pairs"]]
+TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?")
+"""Columns that are no race and no player in a wide table."""
+_ORDINAL = re.compile(r"(?:place |pos |position |player ?|p)(\d{1,4})|(\d{1,4})(?:st|nd|rd|th)(?: place)?")
+
+
+def plain(name: str) -> str:
+    """Return a column's name in plain words: `Finish_Time` and `Finish time.` are `finish time`."""
+    return " ".join(re.findall(r"[^\W_]+", name.casefold()))
+
+
+def few(names: Sequence[str], most: int = 8) -> str:
+    """Name the first few of a list."""
+    shown = ", ".join(map(reprlib.repr, names[:most]))
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 class Layout(StrEnum):
@@ -120,3 +153,92 @@ def _words(text: str | None) -> dict[str, Meaning]:
             raise SettingsError(f"--words {text}: write {form}")
         found |= dict.fromkeys((word.strip().lower() for word in words.split("|")), OUTCOMES[outcome.lower()])
     return found
+
+
+class Header:
+    """The names of columns in one line.
+
+    Attributes:
+        names: the file's own names.
+        plain: the names in plain words.
+        at: the positions of each of our columns.
+        missing: columns that were asked for and are not there, by ours.
+    """
+
+    def __init__(self, row: Sequence[str], options: ReadOptions) -> None:
+        given = {ours: theirs for ours, theirs in options.columns.items() if ours != "cells"}
+        self.names = [" ".join(cell.split()) for cell in row]
+        self.plain = [plain(cell) for cell in row]
+        self.at: dict[str, tuple[int, ...]] = {}
+        self.missing: dict[str, str] = {}
+        for ours, theirs in given.items():
+            parts = [theirs] if self.find(theirs) is not None else theirs.split("+")
+            found = tuple(at for part in parts if (at := self.find(part)) is not None)
+            if theirs and len(found) == len(parts):
+                self.at[ours] = found
+            elif theirs:
+                self.missing[ours] = theirs
+        for ours, names in options.known.items():
+            if ours not in given and (found := self._unclaimed(names)):
+                self.at[ours] = found
+        if "race" in self.at and "race" not in given:
+            self.at["race"] = (
+                self._unclaimed(("season", "year")) + self.at["race"] + self._unclaimed(("heat",))
+            )
+        if "player" not in given and (first := self._unclaimed(KNOWN["names"]["first"])):
+            own, last = self.at.get("player"), self._unclaimed(KNOWN["names"]["last"])
+            if last if own is None else not last and self.plain[own[0]] in KNOWN["names"]["last"]:
+                self.at["player"] = first + (own or last)
+        if {"place", "score"} & self.at.keys():
+            self.at.pop("laps", None)
+        by_score = "score" in given or not {"place", "time"} & self.at.keys()
+        for ours in {"place", "time"} if by_score and "score" in self.at else {"score"}:
+            if ours not in given:
+                self.at.pop(ours, None)
+        self.used = {at for positions in self.at.values() for at in positions}
+
+    def _unclaimed(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Return the position of the first of these names that stands for nothing else yet, or none."""
+        used = {at for positions in self.at.values() for at in positions}
+        found = (at for name in names for at, own in enumerate(self.plain) if own == name and at not in used)
+        return tuple([at for at in [next(found, None)] if at is not None])
+
+    def find(self, *wanted: str) -> int | None:
+        """Return the position of the first of these names that there is: as written, or in plain words."""
+        for name in wanted:
+            for names, text in ((self.names, name.strip()), (self.plain, plain(name))):
+                if text and text in names:
+                    return names.index(text)
+        return None
+
+    def results(self) -> list[str]:
+        """Return which columns of results there are."""
+        return [name for name in RESULTS if name in self.at]
+
+    def titles(self, *columns: str) -> dict[str, str]:
+        """Return the file's own names of our columns, by default of all, of those that there are."""
+        wanted = columns or tuple(self.at)
+        return {ours: "+".join(self.names[at] for at in self.at[ours]) for ours in wanted if ours in self.at}
+
+    def texts(self, row: Sequence[str], *columns: str) -> dict[str, str]:
+        """Return the cells of our columns, by default of all, of those that there are."""
+        return {
+            ours: row[at[0]] if len(at) == 1 else " ".join(row[each] for each in at).strip()
+            for ours, at in self.at.items()
+            if not columns or ours in columns
+        }
+
+    def pair(self) -> tuple[int, int] | None:
+        """Return the positions of the two players of a line, if it has two."""
+        found = (tuple(map(self.find, names)) for names in PAIRS)
+        return next(((one, two) for one, two in found if one is not None and two is not None), None)
+
+    def in_order(self) -> list[int]:
+        """Return the positions of the columns 1st, 2nd, 3rd and so on, or none."""
+        found = {
+            int(match[1] or match[2]): at
+            for at, name in enumerate(self.plain)
+            if (match := _ORDINAL.fullmatch(name))
+        }
+        wanted = list(range(1, len(found) + 1))
+        return [found[n] for n in wanted] if len(found) > 1 and sorted(found) == wanted else []

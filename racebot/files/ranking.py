@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from racebot.files.cells import BadCellError
 from racebot.files.options import ReadOptions
-from racebot.races.result import EntrantStatus
+from racebot.races.result import Entrant
 
 _FAR_BEHIND = 1.5
 """A last time this many times the one before may be a sign for no finish."""
@@ -22,26 +22,19 @@ class Result:
     """What one line says about an entrant. `behind` are laps and microseconds behind the first."""
 
     number: int
-    player: str | None
-    name: str
-    status: EntrantStatus
-    team: str | None = None
-    place: int | None = None
-    time: int | None = None
+    entrant: Entrant
     behind: tuple[int, int] | None = None
     score: float | None = None
 
-    @property
-    def finished(self) -> bool:
-        return self.status is EntrantStatus.DONE
-
     def facts(self) -> tuple[object, ...]:
         """Return the result without the player; two lines with the same facts are one line given twice."""
-        return self.status, self.place, self.time, self.behind, self.score, self.team
+        own = self.entrant
+        return own.status, own.place, own.finish_time, own.team, self.behind, self.score
 
     def key(self) -> tuple[object, ...]:
         """Return a key by which a better result of a race comes first."""
-        return not self.finished, self.place or 0, self.behind or (0, 0), self.time or 0, -(self.score or 0)
+        own, score = self.entrant, self.score or 0
+        return not own.finished, own.place or 0, self.behind or (0, 0), own.finish_time or 0, -score
 
 
 @dataclass(slots=True)
@@ -59,55 +52,59 @@ class Ranking:
     signs: Counter[str] = field(default_factory=Counter)
     places: Counter[str] = field(default_factory=Counter)
 
-    def rank(self, finishers: Sequence[Result]) -> bool:
-        """Give the finishers their places, if they have any, and return whether their times count.
+    def rank(self, finishers: Sequence[Result]) -> None:
+        """Leave the finishers their times if these count, and give them places if not.
 
         Places decide; without them times, then scores. Times that contradict the places do not count.
 
         Raises:
             BadCellError: some finishers have a place, a time or a score, and some have not.
         """
-        first = min((each.time for each in finishers if each.time is not None), default=None)
+        own = [each.entrant for each in finishers]
+        first = min((each.finish_time for each in own if each.finish_time is not None), default=None)
         if first == 0 and not any(each.behind for each in finishers):
             raise BadCellError(
                 "time", "a time is zero: write the time, DNF or DNS, or say --words dnf=0:00:00"
             )
         for each in finishers:
             if each.behind and not each.behind[0] and first is not None:
-                each.time, each.behind = first + each.behind[1], None  # laps stay
+                each.entrant.finish_time, each.behind = first + each.behind[1], None  # laps stay
         laps_differ = len({each.behind for each in finishers}) > 1
-        timed = bool(finishers) and not laps_differ and all(each.time is not None for each in finishers)
-        places = [each.place for each in finishers if each.place]
+        timed = not laps_differ and all(each.finish_time is not None for each in own)
+        places = [each.place for each in own if each.place]
         if places:
             shared = places.count(1) > 1 and 2 in places
             told = {"without a first": min(places) != 1, "two first and a second": shared}
             self.places.update({"races": 1} | {what: int(holds) for what, holds in told.items()})
             if (last := max(places)) > 2 * len(places) and set(str(last)) == {"9"}:
                 self.signs[str(last)] += places.count(last)
-            if len(places) == len(finishers):
-                return timed and (self._agrees(finishers) or self.options.by_time)
-        if timed:
-            self._look_for_signs([each.time or 0 for each in finishers])
-        keys = [()] * len(finishers) if timed else self._keys(finishers)
-        order = sorted(keys)
-        for each, key in zip(finishers, keys, strict=True):
-            each.place = None if timed else 1 + bisect_left(order, key)
-        return timed
+        if len(places) == len(own):
+            timed = timed and (self._agrees(finishers) or self.options.by_time)
+        else:
+            keys = [()] * len(own) if timed else self._keys(finishers)
+            order = sorted(keys)
+            for entrant, key in zip(own, keys, strict=True):
+                entrant.place = None if timed else 1 + bisect_left(order, key)
+            if timed:
+                self._look_for_signs([each.finish_time or 0 for each in own])
+        for entrant in own:
+            entrant.finish_time = entrant.finish_time if timed else None
 
     def _keys(self, finishers: Sequence[Result]) -> list[tuple[float, ...]]:
         if all(each.score is not None for each in finishers):
             sign = 1 if self.options.lowest_wins else -1
             return [(sign * (each.score or 0),) for each in finishers]
-        if all(each.time is not None or each.behind for each in finishers):
-            return [(*(each.behind or (0, 0)), each.time or 0) for each in finishers]
-        column = "place" if any(each.place for each in finishers) else "time"
+        if all(each.entrant.finish_time is not None or each.behind for each in finishers):
+            return [(*(each.behind or (0, 0)), each.entrant.finish_time or 0) for each in finishers]
+        column = "place" if any(each.entrant.place for each in finishers) else "time"
         raise BadCellError(
             column, f"some finishers of this race have a {column} and some do not: fill in all or none"
         )
 
     def _agrees(self, finishers: Sequence[Result]) -> bool:
         """Return whether times and places rank finishers alike, and note the lines that contradict."""
-        ranked = sorted((each.place or 0, each.time or 0, each.number) for each in finishers)
+        own = ((each.entrant, each.number) for each in finishers)
+        ranked = sorted((entrant.place or 0, entrant.finish_time or 0, number) for entrant, number in own)
         agrees = True
         for (place, time, _), (next_place, next_time, number) in pairwise(ranked):
             if next_time < time:
@@ -117,7 +114,7 @@ class Ranking:
 
     def _look_for_signs(self, times: list[int]) -> None:
         """Note a last time that is far behind, and shared or the last second of a minute."""
-        last = max(times)
+        last = max(times, default=0)
         before = max((time for time in times if time < last), default=last)
         shared = times.count(last)
         if last > _FAR_BEHIND * before and (shared > 1 or last % 60_000_000 == 59_000_000):

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from racebot.errors import PayloadError
-from racebot.files.columns import ATTEMPTS, IN_GAME
 from racebot.files.documents import Record, read_document, read_exported
 from racebot.files.layout import Grid, recognized
-from racebot.files.options import DEFAULT, ReadOptions
+from racebot.files.options import ATTEMPTS, DEFAULT, IN_GAME, ReadOptions
 from racebot.files.rows import LARGEST_DOCUMENT, File, Rows
 from racebot.files.table import Find, PlayerNames, TableReader
 from racebot.races.result import Entrant, RaceResult
@@ -77,7 +76,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         results += reader.read()
         factors |= reader.factors
         notes += [f"{file.path.name}: {note}" for note in reader.notes]
-        places.update(reader.places)
+        places.update(reader.ranking.places)
         if 2 * places["without a first"] > places["races"]:
             column = found.columns.get("place", "place")
             races = counted(places["without a first"], "race")
@@ -90,7 +89,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         raise PayloadError(f"{file.path}: no result to read: {count} {reason}")
     if options.unrecorded:
         results = [replace(each, recorded=True) for each in results]
-    return RaceFiles(tuple(results), factors, tuple(notes), left_out)
+    return RaceFiles(tuple(results), factors, (*notes, *people.notes()), left_out)
 
 
 def read_attempts(

@@ -34,7 +34,6 @@ LARGEST_FILE = 64 * 2**20
 LARGEST_DOCUMENT = 24 * 2**20
 """Most bytes of JSON or XML, which takes several times as much when read."""
 MOST_LINES = 250_000
-MOST_CELLS = 3_000_000
 MOST_RESULTS = 1_000_000
 MOST_COLUMNS = 2_500
 LONGEST_LINE = 2**20

@@ -10,16 +10,17 @@ import sys
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import BadCellError, Meaning
-from racebot.files.columns import FLAGS, RESULTS
 from racebot.files.layout import Grid, Line
-from racebot.files.options import ReadOptions, Twice
+from racebot.files.options import FLAGS, RESULTS, ReadOptions, Twice
 from racebot.files.ranking import Ranking, Result
+from racebot.files.rows import MOST_LINES, MOST_RESULTS
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
 from racebot.text.format import counted
 from racebot.text.parse import fold_name
@@ -40,16 +41,15 @@ class _Race:
 
     Attributes:
         dates: the numbers of the first lines with each date.
-        positions: where in `results` each player is.
+        results: by player, or by line for those without a name and for attempts.
     """
 
     dates: dict[str, int] = field(default_factory=dict)
-    results: list[Result] = field(default_factory=list)
-    positions: dict[str, int] = field(default_factory=dict)
+    results: dict[str | int, Result] = field(default_factory=dict)
     recorded: bool = True
 
     def finishers(self) -> list[Result]:
-        return [each for each in self.results if each.finished]
+        return [each for each in self.results.values() if each.entrant.finished]
 
 
 class PlayerNames:
@@ -74,15 +74,11 @@ class PlayerNames:
                 self._merged.append(f"{name!r} and {known!r}")
         return known
 
-    def note(self) -> str:
-        """Say which names are one person since the last note; empty if there are none."""
-        merged, self._merged = self._merged, []
-        more = f" and {len(merged) - 5} more" if len(merged) > 5 else ""
-        return (
-            f"one person each: {', '.join(merged[:5])}{more}; --exact-names keeps them apart"
-            if merged
-            else ""
-        )
+    def notes(self) -> Iterator[str]:
+        """Yield a note on names that are one person, if there are any."""
+        if merged := self._merged:
+            more = f" and {len(merged) - 5} more" if len(merged) > 5 else ""
+            yield f"one person each: {', '.join(merged[:5])}{more}; --exact-names keeps them apart"
 
 
 class TableReader:
@@ -98,6 +94,7 @@ class TableReader:
         factors: what players raced with, by race name and player.
         notes: how the table was read.
         remarks: the proof and the comment of each entrant of an event.
+        ranking: what ranks the races.
     """
 
     def __init__(
@@ -115,8 +112,8 @@ class TableReader:
         self.factors: dict[tuple[str, str], str] = {}
         self.notes = table.notes
         self.remarks: list[tuple[str, str]] = []
-        self._races: dict[str, _Race] = {}
-        self._accounts: dict[str | None, Entrant] = {}
+        self.ranking = Ranking(options)
+        self._races: defaultdict[str, _Race] = defaultdict(_Race)
         self._problems: list[tuple[int, str]] = []
         self._said: Counter[tuple[str, Meaning]] = Counter()
         """Words in place of results, with their meanings."""
@@ -127,12 +124,6 @@ class TableReader:
         self._words = cells.WORDS | dict(options.words)
         letters = table.columns.get("status", "").lower() == "positiontext"
         self._statuses = self._words | (cells.LETTERS if letters else {})
-        self._ranking = Ranking(options)
-
-    @property
-    def places(self) -> Counter[str]:
-        """Return the number of `races` with places, and of those `without a first`."""
-        return self._ranking.places
 
     def read(self) -> tuple[RaceResult, ...]:
         """Read all lines, and return the races in the order of their first lines.
@@ -140,31 +131,40 @@ class TableReader:
         Raises:
             PayloadError: a line cannot be read; the message names the file, the line, the column and the fix.
         """
-        for number, lines in self._table.lines():
-            try:
-                if isinstance(lines, BadCellError):
-                    raise lines
+        table, results = self._table, 0
+        for count, (number, row) in enumerate(table.rows, start=1):
+            with self._refusing(number):
+                if any(row[table.width :]):
+                    problem = f"more cells than the {table.width} columns: put quotes around separators"
+                    raise BadCellError(str(table.width + 1), problem)
+                lines = list(table.lines_of(number, row))
+                table.unused["without a result"] += not lines
+                results += len(lines)
+                if count > MOST_LINES or results > MOST_RESULTS:
+                    most = f"{MOST_LINES:,} lines" if count > MOST_LINES else f"{MOST_RESULTS:,} results"
+                    raise PayloadError(f"{table.path}: more than {most}: split it into several files")
                 for line in lines:
                     self._add(number, line)
-            except BadCellError as error:
-                self._refuse(number, error)
         self._settle_unsure()
         self._raise_first()
         self._settle_places()
         self._take_out_clubs()
-        results = tuple(self._results())
+        read = tuple(self._results())
         self._raise_first()
-        if not results:
-            raise PayloadError(
-                f"{self._table.path}: no races: add a line for each entrant below the column names"
-            )
+        if not read:
+            raise PayloadError(f"{table.path}: no races: add a line for each entrant below the column names")
         self.notes += self._last_notes()
-        return results
+        return read
 
-    def _refuse(self, number: int, error: BadCellError) -> None:
-        column, fix = error.args
-        column = self._table.columns.get(column, column)
-        self._problems.append((number, f"{self._table.path}, line {number}, column {column}: {fix}"))
+    @contextmanager
+    def _refusing(self, number: int) -> Iterator[None]:
+        """Remember the problem of a cell with its line, and go on."""
+        try:
+            yield
+        except BadCellError as error:
+            column, fix = error.args
+            column = self._table.columns.get(column, column)
+            self._problems.append((number, f"{self._table.path}, line {number}, column {column}: {fix}"))
 
     def _raise_first(self) -> None:
         if self._problems:
@@ -179,31 +179,29 @@ class TableReader:
         date = line.get("ended_at", "")
         if line.get("race") == "":
             raise BadCellError("race", "empty: fill it in")
-        own = line.get("race") or date or ("" if self._prefix else self._table.path.stem)
-        name = " ".join(filter(None, (self._prefix, own)))
-        name = f"{self._options.category}/{name}" if self._options.category else name
-        race = self._races.setdefault(name, _Race())
+        own = filter(None, (self._prefix, line.get("race") or date))
+        name = "/".join(filter(None, (self._options.category, " ".join(own) or self._table.path.stem)))
+        race = self._races[name]
         race.dates.setdefault(date, number)
         race.recorded &= line.get("recorded", "").lower() != "false"
-        if self._find is None and result.player is not None:
-            at = race.positions.setdefault(result.player, len(race.results))
-            if at < len(race.results):
-                self._choose(race.results, at, result)
-                return
-        if len(race.results) >= MOST_ENTRANTS:
+        key = number if self._find else result.entrant.user_id or number
+        if key in race.results:
+            self._choose(race.results, key, result)
+        elif len(race.results) >= MOST_ENTRANTS:
             raise BadCellError("race", f"more than {MOST_ENTRANTS} entrants: split the race")
-        race.results.append(result)
-        if factor := line.get("factor"):
-            self.factors[name, result.name] = sys.intern(factor)
+        else:
+            race.results[key] = result
+            if factor := line.get("factor"):
+                self.factors[name, result.entrant.name] = sys.intern(factor)
 
-    def _choose(self, results: list[Result], at: int, result: Result) -> None:
-        before, unused, twice = results[at], self._table.unused, self._options.twice
+    def _choose(self, results: dict[str | int, Result], key: str | int, result: Result) -> None:
+        before, unused, twice = results[key], self._table.unused, self._options.twice
         if before.facts() == result.facts():
             unused["given twice"] += 1
         elif twice is not None:
             unused[f"left out by --twice {twice}"] += 1
             if twice is Twice.BEST and result.key() < before.key():
-                results[at] = result
+                results[key] = result
         else:
             columns, where, column = self._table.columns, "this file, which has no column race,", "race=NAME"
             if "race" in columns:
@@ -212,8 +210,8 @@ class TableReader:
                 column = f"race={columns['race']}+{date}" if date else "race=Season+Round"
             raise BadCellError(
                 "player",
-                f"{reprlib.repr(result.name)} is already in {where} in line {before.number}: remove one, "
-                f"or add --twice first, --twice best, or --columns {column}",
+                f"{reprlib.repr(result.entrant.name)} is already in {where} in line {before.number}: remove "
+                f"one, or add --twice first, --twice best, or --columns {column}",
             )
 
     def _result(self, number: int, line: Line) -> Result | None:
@@ -225,27 +223,28 @@ class TableReader:
             self._table.unused["without a result"] += 1
             return None
         player, name = self._player(line)
-        place, time, score = (_cell(line, column) for column in ("place", "time", "score"))
+        place, time, score = (_cell(line, column) for column in RESULTS)
         time = "" if place and time.lower() in cells.SAME_TIME else time
         status, word = self._status(line, place, time, score)
         if word:
             self._said[word, status] += 1
         if status is None:
             return None
-        result = Result(number, player, name, status, sys.intern(line.get("team", "")) or None)
-        if result.finished:
-            result.place = cells.place(place) if place else None
+        entrant = Entrant(player, name, status, team=sys.intern(line.get("team", "")) or None)
+        result = Result(number, entrant)
+        if status is DONE:
+            entrant.place = cells.place(place) if place else None
             result.behind = cells.gap(time) if time else None
-            result.time = cells.microseconds(time) if time and not result.behind else None
-            if result.time and (laps := line.get("laps", "")).isdecimal():
+            entrant.finish_time = cells.microseconds(time) if time and not result.behind else None
+            if entrant.finish_time and (laps := line.get("laps", "")).isdecimal():
                 result.behind = -int(laps), 0
             result.score = cells.number(score) if score else None
             if word is None:
                 self._unsure.append((result, line["status"]))
         elif status is DNF and place.isdecimal() and time.lower() in self._words:
-            result.place = int(place) or None
+            entrant.place = int(place) or None
         if self._find is not None:
-            self._read_attempt(result, line, self._find)
+            self._read_attempt(entrant, line, self._find)
         return result
 
     def _player(self, line: Line) -> tuple[str | None, str]:
@@ -285,23 +284,23 @@ class TableReader:
             return DNF, ""
         raise BadCellError("time", "empty: write a time such as 1:02:03.4, or DNF")
 
-    def _read_attempt(self, result: Result, line: Line, find: Find) -> None:
+    def _read_attempt(self, entrant: Entrant, line: Line, find: Find) -> None:
         proof, comment = line.get("proof", ""), line.get("comment", "")
         if proof and not proof.lower().startswith(("https://", "http://")):
             raise BadCellError("proof", f"{reprlib.repr(proof)} is no web address: begin it with https://")
         self.remarks.append((proof, comment))
         try:
-            found = find(result.name)
+            found = find(entrant.name)
         except BadCellError:
-            if result.status is DONE:
+            if entrant.finished:
                 raise
             self.notes.append(
-                f"{result.name!r} is no known player, and did not finish: counts without a name"
+                f"{entrant.name!r} is no known player, and did not finish: counts without a name"
             )
-            result.player, result.name = None, NO_NAME
+            entrant.user_id, entrant.name = None, NO_NAME
             return
-        self._accounts[found.user_id] = found
-        result.player, result.name = found.user_id, found.name
+        entrant.user_id, entrant.name = found.user_id, found.name
+        entrant.discriminator = found.discriminator
 
     def _settle_unsure(self) -> None:
         """Read unknown words of a column of statuses as not finished, if others in it say finished."""
@@ -309,10 +308,10 @@ class TableReader:
         if words and not self._says_done:
             fix = f"say what it means, as in --words dnf={'|'.join(words[:2])}, or add --columns status="
             problem = f"{', '.join(map(reprlib.repr, words[:5]))} not understood: {fix}"
-            self._refuse(self._unsure[0][0].number, BadCellError("status", problem))
-            return
+            with self._refusing(self._unsure[0][0].number):
+                raise BadCellError("status", problem)
         for result, word in self._unsure:
-            result.status, result.place = DNF, None
+            result.entrant.status, result.entrant.place, result.entrant.finish_time = DNF, None, None
             self._said[word, DNF] += 1
 
     def _settle_places(self) -> None:
@@ -321,15 +320,23 @@ class TableReader:
         In some games, places decide races that nobody finished. A file with such a race means its places.
         """
         races = self._races.values()
-        both = [each for race in races for each in race.results if each.place and not each.finished]
+        both = [
+            each
+            for race in races
+            for each in race.results.values()
+            if each.entrant.place and not each.entrant.finished
+        ]
         if not both:
             return
-        without_finishers = (race.results for race in races if not race.finishers())
+        without_finishers = (race.results.values() for race in races if not race.finishers())
         counts = not self._options.by_time and any(
-            each.place for results in without_finishers for each in results
+            each.entrant.place for results in without_finishers for each in results
         )
         for each in both:
-            each.status, each.place = (DONE, each.place) if counts else (each.status, None)
+            if counts:
+                each.entrant.status = DONE
+            else:
+                each.entrant.place = None
         which = (
             "the place counts, since places rank a race that nobody finished" if counts else "not finished"
         )
@@ -345,13 +352,13 @@ class TableReader:
         for race in self._races.values():
             teams: dict[str, list[tuple[object, ...]]] = defaultdict(list)
             for each in race.finishers():
-                if each.team:
-                    teams[each.team].append(each.facts())
+                if each.entrant.team:
+                    teams[each.entrant.team].append(each.facts())
             equal.update(len(set(facts)) == 1 for facts in teams.values() if len(facts) > 1)
         if equal[False] > equal[True]:
             for race in self._races.values():
-                for each in race.results:
-                    each.team = None
+                for each in race.results.values():
+                    each.entrant.team = None
             self.notes.append(
                 f"column {title!r}: teammates have different results, so each is rated alone; "
                 f"--columns team={title} makes team races"
@@ -363,40 +370,24 @@ class TableReader:
         if month_first is None and self._options.day_first:
             month_first = False
         options, goal = self._options, self._options.goal or self._table.path.stem
-        for index, name in enumerate(list(self._races), start=self._first):
-            race = self._races.pop(name)
+        for index, (name, race) in enumerate(self._races.items(), start=self._first):
             ended_at = FIRST_DAY + timedelta(minutes=index)
-            entrants: tuple[Entrant, ...] = ()
-            number = first = next(iter(race.dates.values()))
-            try:
-                if "ended_at" in self._table.columns:
-                    moments = {}
-                    for date, number in race.dates.items():
-                        moments[cells.moment(date, month_first)] = number
-                        if len(moments) > 1:
-                            fix = "use one for the whole race, or name races by their dates, too"
-                            problem = f"this race has another time above: {fix}: --columns race=race+date"
-                            raise BadCellError("ended_at", problem)
-                    (ended_at,) = moments
-                number = first
-                entrants = tuple(self._entrants(race))
-            except BadCellError as error:
-                self._refuse(number, error)
+            moments = set()
+            for date, number in race.dates.items() if "ended_at" in self._table.columns else ():
+                with self._refusing(number):
+                    ended_at = cells.moment(date, month_first)
+                    moments.add(ended_at)
+                    if len(moments) > 1:
+                        fix = "use one for the whole race, or name races by their dates, too"
+                        problem = f"this race has another time above: {fix}: --columns race=race+date"
+                        raise BadCellError("ended_at", problem)
+            with self._refusing(next(iter(race.dates.values()))):
+                self.ranking.rank(race.finishers())
+            entrants = tuple(each.entrant for each in race.results.values())
             yield RaceResult(name, options.category, goal, ended_at, entrants, recorded=race.recorded)
 
-    def _entrants(self, race: _Race) -> Iterator[Entrant]:
-        timed = self._ranking.rank(race.finishers())
-        for each in race.results:
-            time = each.time if timed and each.finished else None
-            place = each.place if each.finished else None
-            facts = each.status, time, place, each.team
-            if account := self._accounts.get(each.player):
-                yield Entrant(account.user_id, account.name, *facts, account.discriminator)
-            else:
-                yield Entrant(each.player, each.name, *facts)
-
     def _last_notes(self) -> Iterable[str]:
-        ranking = self._ranking
+        ranking = self.ranking
         if "ended_at" not in self._table.columns and self._find is None:
             yield "no dates: the races count in the order of the file"
         if self._said:
@@ -412,7 +403,6 @@ class TableReader:
             yield f"{what} contradict them: {self._lines(ranking.contradictions)}"
         for sign, count in ranking.signs.items():
             yield f"{count} × {sign}, far behind the rest: if that means no finish, add --words dnf={sign}"
-        yield from filter(None, [self._people.note()])
 
     @staticmethod
     def _lines(numbers: list[int]) -> str:
