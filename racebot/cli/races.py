@@ -87,7 +87,7 @@ def backfill(
 def import_file(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Tables (.csv, .xlsx, .parquet), JSON, archives, or folders of them."),
+        typer.Argument(help="Tables (.csv, .xlsx), JSON, archives, or folders of them."),
     ],
     goal: Annotated[
         str | None,

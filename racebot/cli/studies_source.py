@@ -46,7 +46,7 @@ Files = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="[FILE]...",
-        help="Tables (.csv, .xlsx, .parquet), JSON, archives, or folders of them. Default: the ledger.",
+        help="Tables (.csv, .xlsx), JSON, archives, or folders of them. Default: the ledger.",
     ),
 ]
 ParamOption = Annotated[

@@ -1,9 +1,8 @@
-"""Prints the rows of a workbook or of a Parquet file as JSON lines. A program of its own, with limits.
+"""Prints the rows of a workbook as JSON lines. A program of its own, with limits.
 
-A small file can ask the libraries for any amount of memory and time, and a cell in a sheet's last row and
-column makes them abort the process. Usage: `python -m racebot.files.isolated SECONDS KIND PATH SHEET`. Each
-line holds the name of a sheet and the cells of one of its rows, after one without cells. The first line has
-the names of all sheets instead.
+A small file can ask the library for any amount of memory and time, and a cell in a sheet's last row and
+column makes it abort the process. Usage: `python -m racebot.files.isolated SECONDS PATH SHEET`. Each
+line holds the name of a sheet and the cells of one of its rows, but the first the names of all sheets.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from typing import Any
 MOST_SECONDS = 15
 """Most seconds of processor time, so that neither a busy machine nor a slow reader matters."""
 MOST_MEMORY = 250 * 2**20
-"""Most bytes that a library may allocate. It may reserve more, as DuckDB does."""
-DUCKDB_MEMORY = "120MB"
+"""Most bytes that the library may allocate."""
 
 
 def workbook(path: str, wanted: str) -> Iterator[Any]:
@@ -36,22 +34,8 @@ def workbook(path: str, wanted: str) -> Iterator[Any]:
         if not chosen:
             raise ValueError(f"no sheet {wanted!r}: there are {', '.join(names)}")
         for name in chosen:
-            yield name, []
             for row in book.get_sheet_by_name(name).iter_rows():
                 yield name, list(map(_text, row))
-
-
-def parquet(path: str, _: str) -> Iterator[Any]:
-    """Yield the same for a Parquet file, which has one sheet without a name."""
-    import duckdb  # noqa: PLC0415 - of an extra
-
-    yield [""], []
-    yield "", []
-    with duckdb.connect(config={"threads": 1, "memory_limit": DUCKDB_MEMORY}) as connection:
-        found = connection.execute("SELECT CAST(COLUMNS(*) AS VARCHAR) FROM read_parquet($1)", [path])
-        yield "", [column[0] for column in found.description or ()]
-        while row := found.fetchone():
-            yield "", [cell or "" for cell in row]
 
 
 def _text(cell: object) -> str:
@@ -72,14 +56,14 @@ def _limit(seconds: int) -> None:
 
 
 if __name__ == "__main__":
-    seconds, kind, path, wanted = sys.argv[1:]
+    seconds, path, wanted = sys.argv[1:]
     with suppress(ImportError, OSError, ValueError):
         _limit(int(seconds))
     try:
-        for row in {"sheet": workbook, "parquet": parquet}[kind](path, wanted):
-            print(json.dumps(row), flush=not row[1])  # what aborts this process is in the next sheet
+        for row in workbook(path, wanted):
+            print(json.dumps(row), flush=True)  # a later sheet may abort this process
+    except MemoryError:
+        sys.exit(1)
     except Exception as error:
-        if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException":  # DuckDB's
-            sys.exit(1)
-        remedy = "save it as .xlsx without a password" if kind == "sheet" else "write it again"
-        print(json.dumps({"problem": f"{str(error).partition(chr(10))[0][:300]}: {remedy}"}))
+        problem = f"{str(error).partition(chr(10))[0][:300]}: save it as .xlsx without a password"
+        print(json.dumps({"problem": problem}))

@@ -15,7 +15,7 @@ from racebot.errors import PayloadError
 from racebot.files.documents import Record, read_document, read_exported
 from racebot.files.layout import Grid, recognized
 from racebot.files.options import ATTEMPTS, DEFAULT, IN_GAME, ReadOptions
-from racebot.files.rows import LARGEST_DOCUMENT, File, Rows
+from racebot.files.rows import File, Rows
 from racebot.files.table import Find, PlayerNames, TableReader
 from racebot.races.result import Entrant, RaceResult
 from racebot.text.format import counted
@@ -50,7 +50,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
 
     Raises:
         PayloadError: a file cannot be read; the message says what is wrong and where.
-        MissingExtraError: Excel and Parquet files need the extra `files`.
+        MissingExtraError: Excel files need the extra `files`.
     """
     options = replace(options, **given)
     files = [file for path in paths for file in (_files(path) if isinstance(path, Path) else [path])]
@@ -130,13 +130,12 @@ def _files(path: Path) -> list[Path]:
 def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) -> list[RaceResult] | Grid:
     """Return the races of an archive or of the site's JSON, or else a table of entrants."""
     found: list[RaceResult] | tuple[str, list[Record]] | None = None
-    if file.kind == "xml":
-        raise PayloadError(f"{file.path}: XML or HTML cannot be read: save it as CSV or JSON")
+    if file.kind == "other":
+        raise PayloadError(f"{file.path}: XML, HTML and Parquet cannot be read: save it as CSV or JSON")
     try:
         if file.kind == "text":
-            found = read_exported(file.lines(","), left_out)
+            found = read_exported(file.lines(), left_out)
         elif file.kind == "json":
-            file.require_at_most(LARGEST_DOCUMENT)
             found = read_document(file.text().read(), left_out)
     except (ValueError, csv.Error, PayloadError) as error:
         raise PayloadError(f"{file.path}: {error}") from None
