@@ -13,11 +13,11 @@ import httpx
 from racebot.bot.failures import Backoff
 from racebot.ledger.outbox import ChatBody, InfoBody, OutboxRow
 from racebot.ledger.store import Ledger
+from racebot.logs import FailureLog
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
-from racebot.telemetry.logs import FailureLog
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CATEGORY = "orb"

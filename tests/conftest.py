@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from builders import Clock
 from hypothesis import HealthCheck, settings
-from worker_support import Sandbox, open_sandbox, reserved_port
+from worker_support import Sandbox, open_sandbox
 
 from racebot.ledger.store import Ledger
 from racebot.ratings import fast
@@ -66,13 +66,6 @@ def clock() -> Clock:
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         yield ledger
-
-
-@pytest.fixture
-def port() -> Iterator[int]:
-    """A port on which a server of this test may listen."""
-    with reserved_port() as port:
-        yield port
 
 
 @pytest.fixture

@@ -22,14 +22,13 @@ from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteEr
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.rows import CategoryProfile
+from racebot.logs import FailureLog, about
 from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.payload import Category, Race
 from racebot.settings.model import Settings
 from racebot.settings.tables import CategorySettings
 from racebot.standings import orders
 from racebot.standings.settle import Settler
-from racebot.telemetry import metrics
-from racebot.telemetry.logs import FailureLog, about
 
 log = logging.getLogger(__name__)
 
@@ -86,10 +85,6 @@ class CategoryWorker:
         """Since when goals wait for the list of past races to be read: it shows whether they are old ones."""
         self._watches: dict[str, RoomWatch] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        for counter in (metrics.CONNECTIONS, metrics.RECONNECTS, metrics.SETTLED):
-            # Export 0 from the start, so that a first increase is visible.
-            counter.labels(self.slug)
-        metrics.ROOMS.labels(self.slug).set_function(lambda: len(self._watches))
 
     def _room_context(self, worker: WorkerContext) -> RoomContext:
         settings, tokens = worker.settings, self._tokens
@@ -119,10 +114,6 @@ class CategoryWorker:
 
     async def rooms(self) -> None:
         """Watch rooms that are open, ended recently, or have messages to deliver."""
-        polled = await self._call(self._ledger.cases.polled, self.slug)
-        metrics.PENDING.labels(self.slug).set(sum(not row.over and row.standing is None for row in polled))
-        waiting = await self._call(self._ledger.messages.open_in, self.slug)
-        metrics.OUTBOX.labels(self.slug).set(len(waiting))
         token = await self._own_token()
         try:
             category = await self._site.category(self.slug, token)
@@ -145,14 +136,14 @@ class CategoryWorker:
                 self._watch(name)
         now = self._site.clock()
         missing = set()
-        for row in polled:
+        for row in await self._call(self._ledger.cases.polled, self.slug):
             stay = STAY_AFTER_OVER if row.over or row.standing is not None else STAY_AFTER_FINISH
             if row.misses and row.next_look is not None and row.next_look > now:
                 missing.add(row.race)
             elif row.ended_at is not None and now - row.ended_at < stay:
                 self._watch(row.race)
         unfinished = [row.race for row in await self._call(self._ledger.cases.unfinished, self.slug)]
-        waiting = await self._call(self._ledger.messages.open_in, self.slug)  # rooms delivered meanwhile
+        waiting = await self._call(self._ledger.messages.open_in, self.slug)
         for name in [*unfinished, *dict.fromkeys(row.message.race for row in waiting)]:
             if name not in missing:
                 self._watch(name)

@@ -20,8 +20,7 @@ from racebot.errors import (
     reason,
 )
 from racebot.ledger.lock import Heartbeat, write_heartbeat
-from racebot.telemetry import metrics
-from racebot.telemetry.logs import FailureLog
+from racebot.logs import FailureLog
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
@@ -116,16 +115,13 @@ class Health:
     categories: Sequence[str]
     failures: FailureLog
     clock: Callable[[], datetime]
-    _seen: dict[str, tuple[datetime, float]] = field(default_factory=dict)
-    """When each category was last seen, by the wall clock and the monotonic clock."""
+    _seen: dict[str, datetime] = field(default_factory=dict)
     _refused: dict[str, _Refusal] = field(default_factory=dict)
 
     def category_seen(self, slug: str) -> None:
         """Store that a category was just seen, and write the heartbeat."""
-        now = self.clock()
-        self._seen[slug] = (now, time.monotonic())
+        self._seen[slug] = self.clock()
         self._refused.pop(slug, None)
-        metrics.LAST_POLL.labels(slug).set(now.timestamp())
         self._write_heartbeat()
 
     def suspend(self, slug: str, error: Exception) -> None:
@@ -143,20 +139,13 @@ class Health:
         """Write the time of the category that was seen the longest ago, and which ones are suspended."""
         watched = [slug for slug in self.categories if slug not in self._refused] or self.categories
         if all(slug in self._seen for slug in watched):
-            seen_at = min(self._seen[slug][0] for slug in watched)
+            seen_at = min(self._seen[slug] for slug in watched)
             suspended = {slug: refusal.reason for slug, refusal in self._refused.items()}
             failures = self.failures.current()[:MOST_FAILURES]
             write_heartbeat(self.database, Heartbeat(seen_at, suspended, failures))
 
-    def ages(self) -> dict[str, float | None]:
-        """Return the seconds since each category was seen, None if it has not been seen yet."""
-        now = time.monotonic()
-        ages: dict[str, float | None] = dict.fromkeys(self.categories)
-        return ages | {slug: now - seen for slug, (_, seen) in self._seen.items()}
-
     def is_fatal(self, source: str, error: Exception) -> bool:
         """Log a failure of `source`, such as a job, and return whether only the operator can fix it."""
-        metrics.ERRORS.labels(type(error).__name__).inc()
         may_pass = isinstance(error, LedgerUnavailable | DamagedRaceError)
         if isinstance(error, LedgerError) and not may_pass:
             return True

@@ -24,16 +24,15 @@ from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.errors import CredentialsError, LedgerError, NotFoundError, PayloadError, SiteError
 from racebot.ledger import backup
 from racebot.ledger.connection import LedgerThread
-from racebot.ledger.lock import health_timeout, locked, utc_now
+from racebot.ledger.lock import locked, utc_now
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
+from racebot.logs import FailureLog
 from racebot.racetime.client import Site
 from racebot.settings.model import Settings
 from racebot.standings.counting import rating_rules
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
-from racebot.telemetry.logs import FailureLog
-from racebot.telemetry.metrics import monitor
 
 log = logging.getLogger(__name__)
 
@@ -153,9 +152,7 @@ class Worker:
             LedgerError: the database cannot be used, or another worker uses it.
         """
         settings = self._settings
-        timeout = health_timeout(settings.rooms_every).total_seconds()
-        host, port, ages = settings.monitor_host, settings.monitor_port, self._health.ages
-        with locked(settings.database), monitor(host, port, ages=ages, health_timeout=timeout):
+        with locked(settings.database):
             ledger = await self._call(Ledger.open, settings.database, holds_lock=True)
             settler = Settler(ledger, rating_rules(settings))
             jobs = Jobs(self._failed, self._failures.recovered)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import io
-import logging
 import os
 import sys
 
@@ -24,12 +23,9 @@ from racebot.errors import (
     SiteError,
     install_hint,
 )
-from racebot.telemetry import logs
 from racebot.text.safe import printable
 
 __all__ = ["app", "main"]
-
-log = logging.getLogger(__name__)
 
 MAY_PASS = 75
 """Exit code of a failure that may be temporary: EX_TEMPFAIL of sysexits.h."""
@@ -50,10 +46,7 @@ def main() -> None:
         app(prog_name="racebot")
     except RacebotError as error:
         for line in error.problems if isinstance(error, SettingsError) else (str(error),):
-            if logs.for_programs():
-                log.critical("%s", line)  # keep the JSON log complete for programs that parse it
-            else:
-                typer.echo(printable(f"racebot: {line}"), err=True)
+            typer.echo(printable(f"racebot: {line}"), err=True)
         must_change = isinstance(error, (CredentialsError, NotFoundError))
         sys.exit(MAY_PASS if isinstance(error, (SiteError, LedgerUnavailable)) and not must_change else 2)
     except ModuleNotFoundError as error:

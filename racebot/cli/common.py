@@ -18,6 +18,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from racebot import logs
 from racebot.errors import LedgerUnavailable, NoSuchEntryError, OrderError, SettingsError, missing_pages
 from racebot.files.options import Layout, ReadOptions, Twice, options_of
 from racebot.ledger import backup
@@ -29,7 +30,6 @@ from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.standings import rebuild
 from racebot.standings.counting import rating_rules, standing_races
-from racebot.telemetry import logs
 from racebot.text.format import to_json
 from racebot.text.parse import did_you_mean
 from racebot.text.safe import printable
@@ -77,7 +77,7 @@ Until = Annotated[datetime | None, date_option("Only races that ended before tha
 def load_settings(**overrides: Any) -> Settings:
     """Load the settings and set up logging to standard error."""
     settings = sources.load(**overrides)
-    logs.to_stderr(settings.log_level, settings.log_format)
+    logs.to_stderr(settings.log_level)
     return settings
 
 

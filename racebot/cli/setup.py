@@ -24,7 +24,7 @@ import typer
 from pydantic import SecretStr
 from rich.text import Text
 
-from racebot import __version__
+from racebot import __version__, logs
 from racebot.bot import discord
 from racebot.cli.commands import app
 from racebot.cli.common import ask_site, console, create_ledger, load_settings, print_json, tell
@@ -38,7 +38,6 @@ from racebot.settings.sources import load, secret_files
 from racebot.settings.tables import CategorySettings
 from racebot.settings.write import add_table, edit_leaderboards, write_env
 from racebot.standings.backfill import Selection
-from racebot.telemetry import logs
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 from racebot.text.safe import printable
@@ -78,7 +77,7 @@ def setup(
     address = load(site=site).site
     if not sys.stdin.isatty():
         raise SettingsError("setup asks questions in a terminal: run it in one, or write .env by hand")
-    logs.to_stderr("error", before.log_format)
+    logs.to_stderr("error")
     try:
         answers = {"site": address} | _asked(before, address)
     except (KeyboardInterrupt, typer.Abort):

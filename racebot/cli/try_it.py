@@ -16,6 +16,7 @@ import typer
 from pydantic import SecretStr
 from rich.text import Text
 
+from racebot import logs
 from racebot.cli import tables
 from racebot.cli.commands import app
 from racebot.cli.common import cannot_listen, console, need_web, tell
@@ -32,7 +33,6 @@ from racebot.settings.model import Settings
 from racebot.settings.tables import LeaderboardSettings
 from racebot.standings.counting import rating_rules
 from racebot.standings.improve import with_fitted_odds
-from racebot.telemetry import logs
 
 DEMO_DATABASE = Path("state/demo.db")
 SHOWN_PLAYERS = 12

@@ -20,12 +20,12 @@ from typing import Any, Self
 from pydantic import SecretStr
 
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError, in_words
+from racebot.logs import FailureLog
 from racebot.races.result import Entrant, EntrantStatus
 from racebot.racetime import documents
 from racebot.racetime.documents import time_or_none
 from racebot.racetime.http import Http, Response, Transient, Transport
 from racebot.racetime.payload import Category, Race, RacePage, parse_category, parse_race, parse_race_page
-from racebot.telemetry.logs import FailureLog
 from racebot.text.parse import read_json
 
 log = logging.getLogger(__name__)

@@ -176,9 +176,6 @@ class Settings(BaseSettings):
         None, description="a webhook's address, such as https://discord.com/api/webhooks/ID/TOKEN"
     )
     log_level: LogLevel = Field("info", description="debug, info, warning or error")
-    log_format: Literal["text", "json"] = Field("text", description="text or json")
-    monitor_port: int | None = Field(None, ge=0, le=65535, description="a port number; none opens no port")
-    monitor_host: str = Field("127.0.0.1", min_length=1, description="an address of this machine")
     config: Path = Field(Path("racebot.toml"), description="the path of a racebot.toml")
     categories: list[CategorySettings] = Field([], description="tables [[categories]] in racebot.toml")
     leaderboards: list[LeaderboardSettings] = Field([], description="tables [[leaderboards]] in racebot.toml")

@@ -36,12 +36,12 @@ from racebot.bot.room.events import Signal
 from racebot.errors import DamagedRaceError, LedgerUnavailable, SiteError
 from racebot.ledger.outbox import CaseRow, ChatBody, InfoBody, Message, MetaBody
 from racebot.ledger.store import Ledger
+from racebot.logs import FailureLog
 from racebot.racetime.client import Site
 from racebot.racetime.payload import Category, parse_race
 from racebot.settings.model import Settings
 from racebot.settings.tables import CategorySettings
 from racebot.standings import orders
-from racebot.telemetry.logs import FailureLog
 
 ANN_BO = [
     entrant_document("ann", "done", "P0DT01H00M00S", 1),

@@ -27,13 +27,13 @@ from racebot.errors import SettingsError
 from racebot.ledger.outbox import Post
 from racebot.ledger.rows import RATED_LATER
 from racebot.ledger.store import Ledger
+from racebot.logs import FailureLog
 from racebot.races.result import Profile, RaceResult
 from racebot.settings.model import Settings
 from racebot.settings.sources import load
 from racebot.standings import orders
 from racebot.standings.counting import rating_rules
 from racebot.standings.settle import Settler
-from racebot.telemetry.logs import FailureLog
 
 FINISHED = result("r", "ann bo", dnf="cy", recorded=False)
 RECORDED = replace(FINISHED, recorded=True)

@@ -15,7 +15,7 @@ from racebot.bot.failures import Health, retry_pauses
 from racebot.errors import CredentialsError, LedgerError, LedgerUnavailable
 from racebot.ledger import lock
 from racebot.ledger.lock import Heartbeat, read_heartbeat, write_heartbeat
-from racebot.telemetry.logs import FailureLog
+from racebot.logs import FailureLog
 
 REFUSAL = CredentialsError("the site refuses the token")
 
@@ -94,14 +94,6 @@ async def test_one_category_with_a_wrong_secret_does_not_stop_the_other(sandbox:
         assert done.returncode == 1
         assert "elsewhere is suspended" in done.stderr
         assert await worker.terminate() == 0
-
-
-async def test_a_busy_monitor_port_does_not_stop_the_bot(sandbox: Sandbox) -> None:
-    port = sandbox.address.rpartition(":")[2]
-    sandbox.extra["RACEBOT_MONITOR_PORT"] = port
-    async with sandbox.worker() as worker:
-        await until(lambda: "watching" in worker.output)
-        assert f"RACEBOT_MONITOR_PORT={port}" in worker.output
 
 
 def test_worker_starts_while_another_process_probes_the_lock(tmp_path, monkeypatch) -> None:

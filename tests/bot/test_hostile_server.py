@@ -24,12 +24,12 @@ from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.errors import PayloadError, SiteError
 from racebot.ledger.pictures import Pictures
 from racebot.ledger.store import Ledger
+from racebot.logs import FailureLog
 from racebot.racetime import client
 from racebot.racetime.client import Site
 from racebot.settings.model import Settings
 from racebot.standings.counting import rating_rules
 from racebot.standings.settle import Settler
-from racebot.telemetry.logs import FailureLog
 
 MIB = 2**20
 TOKEN = "hush-hush-token"

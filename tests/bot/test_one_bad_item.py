@@ -43,6 +43,7 @@ from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.live_file import live_path, read_live
+from racebot.logs import FailureLog
 from racebot.races.rooms import RoomRule
 from racebot.racetime import client
 from racebot.racetime.client import Site
@@ -52,7 +53,6 @@ from racebot.settings.tables import CategorySettings
 from racebot.standings.backfill import Selection, backfill
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
-from racebot.telemetry.logs import FailureLog
 
 
 class Work(NamedTuple):

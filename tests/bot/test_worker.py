@@ -6,10 +6,8 @@ import sqlite3
 from datetime import timedelta
 from unittest.mock import Mock
 
-import httpx
 import pytest
 from builders import existing
-from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 from spoiler import FrameFault
 from worker_support import PATIENCE, Sandbox, finish, requested, said, settled, spaced, until
@@ -133,46 +131,27 @@ async def test_pages_are_exported_after_a_race_is_settled(sandbox: Sandbox) -> N
 # Watching it
 
 
-async def test_health_metrics_and_json_logs_describe_the_worker(sandbox: Sandbox, port: int) -> None:
-    sandbox.extra.update(RACEBOT_MONITOR_PORT=str(port), RACEBOT_LOG_FORMAT="json")
-    address = f"http://127.0.0.1:{port}"
-    async with sandbox.worker() as worker, httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
+async def test_health_status_and_the_log_describe_the_worker(sandbox: Sandbox) -> None:
+    async with sandbox.worker() as worker:
         room = sandbox.open_race(2)
         finish(room, 80, 85)
         await until(lambda: said(room))
         room.record()
         await until(lambda: settled(sandbox, room))
         await sandbox.look()
-        assert (await client.get("/healthz")).status_code == 200
         assert (await sandbox.racebot("health")).returncode == 0
-        text = (await client.get("/metrics")).text
-        values = {
-            (sample.name, *sample.labels.values()): sample.value
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-        }
-        assert values["racebot_races_settled_total", CATEGORY] == 1
-        assert values["racebot_messages_total", "chat", "delivered"] == 1
-        assert values["racebot_message_seconds_count",] == 1
-        assert values["racebot_outbox_messages", CATEGORY] == 0
-        connections = values["racebot_room_connections_total", CATEGORY]
-        assert connections == values["racebot_room_reconnects_total", CATEGORY] + 1
         status = json.loads((await sandbox.racebot("status", "--json")).stdout)
         assert status["worker"]["running"]
         assert [board["races"] for board in status["leaderboards"]] == [1]
         assert await worker.terminate() == 0
-    lines = [json.loads(line) for line in worker.output.splitlines() if line.startswith("{")]
-    assert {line["room"] for line in lines if "counted on" in line["message"]} == {room.slug}
-    assert all("racebot" in line["logger"] for line in lines)
+    assert f"{room.name}: counted on" in worker.output
 
 
 async def test_the_log_says_why_the_worker_stopped(sandbox: Sandbox) -> None:
-    sandbox.extra.update(RACEBOT_CLIENT_SECRET="wrong", RACEBOT_LOG_FORMAT="json")
+    sandbox.extra["RACEBOT_CLIENT_SECRET"] = "wrong"
     async with sandbox.worker() as worker:
         assert await worker.ended() == 2
-    last = json.loads(worker.output.splitlines()[-1])
-    assert last["level"] == "CRITICAL"
-    assert "check RACEBOT_CLIENT_ID" in last["message"]
+    assert "check RACEBOT_CLIENT_ID" in worker.output.splitlines()[-1]
 
 
 # The live file

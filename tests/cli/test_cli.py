@@ -20,7 +20,7 @@ from builders import GOAL, entrant_document, listed_document
 from forks import fork
 from worker_support import PATIENCE
 
-from racebot import __version__
+from racebot import __version__, logs
 from racebot.cli import MAY_PASS
 from racebot.cli.common import day, print_json, tell
 from racebot.errors import (
@@ -35,7 +35,6 @@ from racebot.errors import (
 )
 from racebot.ledger.lock import Heartbeat, utc_now, write_heartbeat
 from racebot.ledger.store import Ledger
-from racebot.telemetry import logs
 
 from .conftest import Racebot
 

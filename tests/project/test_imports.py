@@ -9,7 +9,7 @@ from racebot.cli.commands import COMMANDS, app, load_command
 
 EXTRAS = ("jinja2", "numba", "starlette", "uvicorn")
 DATABASE = ("sqlite3", "sqlite_utils")
-NETWORK = ("apscheduler", "httpx", "prometheus_client", "websockets")
+NETWORK = ("apscheduler", "httpx", "websockets")
 STUDIES = ("joblib", "scipy.optimize", "scipy.stats")
 HEAVY = (*NETWORK, *EXTRAS, *STUDIES, "scipy.special")
 OURS = ("racebot.bot", "racebot.ledger", "racebot.racetime", "racebot.settings")

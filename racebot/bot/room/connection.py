@@ -19,10 +19,9 @@ from racebot.errors import (
     SiteError,
     TokenRefused,
 )
+from racebot.logs import about
 from racebot.racetime.frames import GET_HISTORY, GET_RACE, ChatMessage, RaceUpdate, Refusal, Unreadable
 from racebot.racetime.socket import RoomSocket, join
-from racebot.telemetry import metrics
-from racebot.telemetry.logs import about
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +78,7 @@ class RoomWatch:
         context, log_failures = self._context, self._context.failures
         delays, failures = retry_pauses(), 0
         tokens = context.tokens
-        token, joined_before, category = None, False, self.name.partition("/")[0]
+        token, joined_before = None, False
         while True:
             joined_at: float | None = None
             try:
@@ -90,7 +89,6 @@ class RoomWatch:
                         log.info("%s: joined the room", self.name)
                         joined_before = True
                     log_failures.recovered(self.name)
-                    metrics.CONNECTIONS.labels(category).inc()
                     failures = 0
                     await self._stay(socket)
                     return
@@ -108,7 +106,6 @@ class RoomWatch:
                 if isinstance(error, LedgerError) and not isinstance(error, LedgerUnavailable):
                     raise
                 log_failures.raised(self.name, error)
-            metrics.RECONNECTS.labels(category).inc()
             if joined_at is not None and time.monotonic() - joined_at > STEADY_AFTER:
                 delays = retry_pauses()
             await asyncio.sleep(next(delays))

@@ -38,7 +38,6 @@ from racebot.racetime.frames import (
 )
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
-from racebot.telemetry import metrics
 from racebot.text.safe import visible
 
 log = logging.getLogger(__name__)
@@ -283,11 +282,7 @@ class OutboxDelivery:
         return await self.call(self.ledger.messages.mark_sent, self._row, self.clock())
 
     async def _mark(self, state: Delivery, detail: str | None = None) -> None:
-        kind, now = self._row.message.kind, self.clock()
-        metrics.MESSAGES.labels(kind, state.value).inc()
-        if kind == "chat" and state is Delivery.DELIVERED:
-            metrics.MESSAGE_SECONDS.observe((now - self._row.created_at).total_seconds())
-        await self.call(self.ledger.messages.mark, self._row, state, now, detail)
+        await self.call(self.ledger.messages.mark, self._row, state, self.clock(), detail)
 
     def _arrived(self, text: str, history: Sequence[ChatMessage]) -> bool:
         """Return whether the history shows this message, apart from earlier ones with the same text.

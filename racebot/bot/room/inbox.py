@@ -19,12 +19,11 @@ from racebot.bot.room.ledger_work import LedgerWork
 from racebot.errors import LedgerError, LedgerUnavailable, SiteError
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import CaseRow
+from racebot.logs import FailureLog
 from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.frames import ChatHistory, ChatMessage, RaceUpdate, Unreadable
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
-from racebot.telemetry import metrics
-from racebot.telemetry.logs import FailureLog
 
 log = logging.getLogger(__name__)
 
@@ -350,7 +349,6 @@ class Inbox:
         if not reply.text or handler.silent:
             return
         if question.order or not handler.is_repeat(race.name, reply):
-            metrics.COMMANDS.labels(question.command.command.value).inc()
             self.delivery.answer(reply.text, question.message.id, to=reply.to)
 
     async def _answer_alone(self, question: Question) -> None:

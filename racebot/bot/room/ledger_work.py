@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -17,7 +16,6 @@ from racebot.races.result import RaceResult
 from racebot.settings.model import Settings
 from racebot.standings.follow_settings import follow_renames
 from racebot.standings.settle import Settler
-from racebot.telemetry import metrics
 
 log = logging.getLogger(__name__)
 
@@ -207,7 +205,6 @@ class LedgerWork:
     def _settle(self, result: RaceResult, *, is_known: bool) -> None:
         """Settle a race, and queue its final changes if we know the room."""
         is_known, announcements = is_known or bool(self.ledger.messages.of(result.name)), self._announcements
-        began = time.perf_counter()
         if not self.settler.settle(result, self.clock()):
             return
         # A rebuild rates the other leaderboards.
@@ -217,8 +214,6 @@ class LedgerWork:
         if is_known:
             announcements.publish(result.name, rated)
         announcements.post(rated[0].result if rated else result, rated, settled=True, is_new=is_known)
-        metrics.SETTLED.labels(result.category).inc()
-        metrics.SETTLE_SECONDS.observe(time.perf_counter() - began)
         for each in rated:
             outcome = each.note or f"{len(each.changes)} ratings changed"
             log.info("%s: counted on %s: %s", result.name, each.leaderboard.name, outcome)

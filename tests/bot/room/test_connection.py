@@ -25,6 +25,7 @@ from racebot.chat.answers import players
 from racebot.errors import ConnectionLost, LedgerUnavailable
 from racebot.ledger.connection import LedgerThread, P, RunOnLedger, T
 from racebot.ledger.store import Ledger
+from racebot.logs import FailureLog
 from racebot.queries import explain
 from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.frames import (
@@ -41,7 +42,6 @@ from racebot.racetime.frames import (
 from racebot.racetime.payload import Race
 from racebot.settings.commands import Command, parse_command
 from racebot.settings.model import InfoPolicy, Settings
-from racebot.telemetry.logs import FailureLog
 
 NOBODY_LISTENS = "http://127.0.0.1:1"
 FINISHED = RaceUpdate(seen(result("r", "ann bo", recorded=False)))

@@ -21,6 +21,7 @@ from racebot.bot.room.orders import RoomOrder
 from racebot.errors import LedgerUnavailable, SiteError
 from racebot.ledger.outbox import InfoBody, MetaBody
 from racebot.ledger.store import Ledger
+from racebot.logs import FailureLog
 from racebot.races.events import Timing
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.races.rooms import RoomRule
@@ -32,7 +33,6 @@ from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
-from racebot.telemetry.logs import FailureLog
 from racebot.text.format import Count
 
 TEXTS = Texts()

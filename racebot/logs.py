@@ -1,4 +1,8 @@
-"""Logs: their formats, and failures that repeat."""
+"""The log, and failures that repeat.
+
+May import: errors, text.
+Invariant: no secret and no unbounded text reaches a log line.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +17,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from pythonjsonlogger.json import JsonFormatter
-
 from racebot.errors import RacebotError, in_words
 from racebot.text.format import span
 from racebot.text.safe import printable
 
-_JSON = JsonFormatter(
-    ["asctime", "levelname", "name", "message", "category", "race", "room"],
-    rename_fields={"asctime": "time", "levelname": "level", "name": "logger", "exc_info": "error"},
-    datefmt="%Y-%m-%dT%H:%M:%S%z",
-)
 _race: ContextVar[str | None] = ContextVar("race", default=None)
 log = logging.getLogger(__name__)
 FIRST_PAUSE = 60.0
@@ -47,40 +44,27 @@ def about(race: str) -> Generator[None]:
         _race.reset(token)
 
 
-def to_stderr(level: str, form: str = "text") -> None:
-    """Send all logging to standard error, as `text` or as `json` with one object per line."""
+def to_stderr(level: str) -> None:
+    """Send all logging to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(_note_race)
-    handler.setFormatter(_JSON if form == "json" else _Text("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(_Text("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # At debug level they log every header, including the token.
     for chatty in ("httpx", "httpcore", "websockets"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
-def for_programs() -> bool:
-    """Return whether log lines are JSON objects."""
-    return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
-
-
 class _Text(logging.Formatter):
     """One line per record, with tracebacks below; control characters from the site are removed."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
-        race = getattr(record, "race", None)
+        race = _race.get()
         message = printable(record.message)
         record.message = message if race is None or race in message else f"{race}: {message}"
         return super().formatMessage(record)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802
         return "\n".join(map(printable, super().formatException(ei).splitlines()))
-
-
-def _note_race(record: logging.LogRecord) -> bool:
-    """Add the race, its category and its room to a record; they are None outside a race."""
-    record.race = race = _race.get()
-    record.category, _, record.room = race.partition("/") if race else (None, None, None)
-    return True
 
 
 @dataclass(slots=True)

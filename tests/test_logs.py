@@ -1,9 +1,36 @@
 import logging
 import re
+from collections.abc import Iterator
 
 import pytest
 
-from racebot.telemetry.logs import FIRST_PAUSE, LONGEST_PAUSE, MOST, FailureLog
+from racebot import logs
+from racebot.logs import FIRST_PAUSE, LONGEST_PAUSE, MOST, FailureLog
+
+log = logging.getLogger("racebot.somewhere")
+
+
+@pytest.fixture(autouse=True)
+def restore() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = handlers, level
+
+
+def test_lines_for_people_name_the_race_once(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.to_stderr("info")
+    with logs.about("orb/r"):
+        with logs.about("orb/inner"):
+            log.info("settled")
+        log.info("%s: finished", "orb/r")
+    log.info("stopping")
+    log.debug("not asked for")
+    lines = [line.split(" ", 2)[2] for line in capsys.readouterr().err.splitlines()]
+    assert lines == ["INFO orb/inner: settled", "INFO orb/r: finished", "INFO stopping"]
+
+
+# Failures that repeat
 
 
 class Night:
