@@ -176,7 +176,7 @@ def after(browser: Browser, address: str) -> None:
     page.mouse.move(graph["x"] + graph["width"] * 0.7, graph["y"] + 60)
     save(shot(page), "page-player.png")
     page.set_viewport_size({"width": 1180, "height": 1056})
-    page.locator("a.button[href*='compare/']").first.click()
+    page.locator("a.button[href*='vs=']").first.click()
     page.get_by_role("slider").first.wait_for()
     save(shot(page), "page-comparison.png")
 

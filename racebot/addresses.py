@@ -164,21 +164,20 @@ PLAYER = Route("players/{player}.html")
 BOARD_PAGE = Route("leaderboards/{board}/page-{page}.html")
 RACES = Route("leaderboards/{board}/races{number}.html")
 EXPLAINED = Route("leaderboards/{board}/explained.html")
-BOARD = Route("leaderboards/{board}.html", frozenset({"q", "sort", "order", "page", "min", "active", "at"}))
+BOARD = Route("leaderboards/{board}.html", frozenset({"q", "sort", "order", "page", "at"}))
 
 RATINGS = Route("leaderboards/{board}/ratings.html", BOARD.query)
 """The ratings of a leaderboard that scores order."""
 
 API = Route("api/index.html")
-PLAYER_RACES = Route("players/{player}/{board}/races{number}.html", frozenset({"result", "goal", "page"}))
+PLAYER_RACES = Route("players/{player}/{board}/races{number}.html")
 OPPONENTS = Route("players/{player}/{board}/opponents{number}.html", frozenset({"vs"}))
 FAME = Route("leaderboards/{board}/fame.html")
 MOVEMENT = Route("leaderboards/{board}/movement.html", frozenset({"from", "to", "players"}))
 RECAP = Route("leaderboards/{board}/recap.html")
 SEEDS = Route("leaderboards/{board}/seeds.html", frozenset({"entrants"}))
 SEARCH = Route("search.html", frozenset({"q", "race"}))
-COMPARE = Route("compare.html", frozenset({"a", "b", "on", "players", "add"}))
-COMPARED = _of_server("compare/{player}/{other}.html", frozenset({"on", "page"}))
+COMPARED = _of_server("compare/{player}/{other}.html", frozenset({"on"}))
 SEARCH_INDEX = Route("assets/players.js")
 ASSET = Route("assets/{file}")
 NO_JEKYLL = Route(".nojekyll")  # stops GitHub Pages from processing the files with Jekyll
@@ -216,7 +215,6 @@ BOARD_CARD = Route("cards/leaderboards/{board}.png")
 
 BOARD_FEED = Route("leaderboards/{board}/feed.xml")
 PLAYER_FEED = Route("players/{player}/{board}/feed.xml")
-EMBED = Route("embed/{board}.html", frozenset({"rows"}))
 
 OVERLAY_OPTIONS = frozenset(
     {

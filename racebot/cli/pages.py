@@ -96,7 +96,6 @@ def publication_of(settings: Settings, ledger: Ledger) -> Publication:
         provisional_races=settings.provisional_races,
         site="" if of_demo else settings.site,
         url=settings.pages_url or "",
-        embed_on=settings.embed_on,
         export_cards=settings.pages_cards,
         title=settings.pages_title,
         footer=settings.pages_footer,

@@ -162,11 +162,6 @@ class Settings(BaseSettings):
         description="the address of the pages, such as https://ratings.example.org",
     )
     pages_cards: bool = Field(False, description="true or false")
-    embed_on: str = Field(
-        "*",
-        pattern=r"^(\*|'none'|https?://[^\s;,'\"]+( https?://[^\s;,'\"]+)*)$",
-        description="sites such as https://example.org, separated by spaces; * for all, 'none' for none",
-    )
     pages_title: str = Field(
         "Race ratings", pattern=r"\S", max_length=60, description="the pages' title, up to 60 characters"
     )

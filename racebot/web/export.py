@@ -34,13 +34,7 @@ LOCK = f"{MANIFEST}.lock"  # empty file that an export locks while it writes
 PROGRAM = Path(racebot.__file__).parent
 """The installed program. Any of its modules may shape a page, so a change of one renders all pages again."""
 SHAPING = {".py", ".html", ".xml", ".css", ".js", ".svg"}
-_FRONT = {
-    addresses.FRONT,
-    addresses.ALL_DATA,
-    addresses.FRONT_CARD,
-    addresses.SEARCH_INDEX,
-    addresses.COMPARE,
-}
+_FRONT = {addresses.FRONT, addresses.ALL_DATA, addresses.FRONT_CARD, addresses.SEARCH_INDEX}
 _FRONT |= {addresses.EVENTS, addresses.EVENTS_DATA}
 """Files that depend on all leaderboards or events."""
 

@@ -32,7 +32,7 @@ ROOM = "overlay/room/orb/live-1"
 PLAYER_PAGES = "players/id-r00/orb/any-orb"
 SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.FRONT: ("index.html",),
-    addresses.BOARD: (f"{BOARD}.html", f"{BOARD}.html?at=2026-03-20&min=2", "leaderboards/orb/season-1.html"),
+    addresses.BOARD: (f"{BOARD}.html", f"{BOARD}.html?at=2026-03-20&q=1", "leaderboards/orb/season-1.html"),
     addresses.RATINGS: ("leaderboards/orb/season-1/ratings.html",),
     addresses.BOARD_PAGE: (f"{BOARD}/page-2.html",),
     addresses.RACES: (f"{BOARD}/races.html", f"{BOARD}/races-1.html"),
@@ -48,7 +48,6 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.PLAYER: ("players/id-r05.html",),
     addresses.PLAYER_RACES: (f"{PLAYER_PAGES}/races.html", f"{PLAYER_PAGES}/races-1.html"),
     addresses.OPPONENTS: (f"{PLAYER_PAGES}/opponents.html", f"{PLAYER_PAGES}/opponents-2.html"),
-    addresses.COMPARE: ("compare.html", "compare.html?players=id-r00,id-r01,id-r04,id-r05"),
     addresses.COMPARED: ("compare/id-r04/id-r07.html",),
     addresses.SEARCH: ("search.html?q=racer", "search.html?q=nobody"),
     addresses.ACTIVITY: ("activity/orb.html",),
@@ -57,7 +56,6 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.RACE: (RACE, "races/orb/unknown", "races/orb/not-yet-1", "races/orb/live-1"),
     addresses.API: ("api/",),
     addresses.LIVE: ("live",),
-    addresses.EMBED: ("embed/orb/any-orb",),
     addresses.OVERLAYS: ("overlays", "overlays?overlay=player&player=id-r04&source=scene&text=ffcc00"),
     addresses.OVERLAY_SAMPLE: ("overlay/sample/racing", "overlay/sample/recorded?overlay=player"),
     addresses.OVERLAY_ROOM: (f"{ROOM}?rows=5",),
@@ -66,7 +64,6 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
 }
 EXPORTED: Mapping[Route, tuple[str, ...]] = {
     addresses.BOARD: (f"{BOARD}.html",),
-    addresses.COMPARE: ("compare.html", "compare.html?players=id-r00,id-r01,id-r04,id-r05"),
     addresses.PLAYER_ON_BOARD: ("players/id-r05/orb/any-orb.html?vs=id-r06",),
     addresses.SEARCH: ("search.html?q=x.invalid",),  # a name with markup
     addresses.NOT_FOUND: ("players/nobody/orb/any-orb.html",),

@@ -161,7 +161,6 @@ BAD = {
     "GOALS": ['["Any Orb"', '["Any Orb", 5]'],
     "CATEGORIES": ["orb", "[1]"],
     "COMMAND_PREFIX": ["a", "@"],
-    "EMBED_ON": ["example.org", "*; script-src *", "https://a.example,https://b.example", "none"],
 }
 
 

@@ -139,7 +139,7 @@ def merge_accounts(settler: Settler, old: str, kept: str) -> None:
     orders.merge_accounts(settler, one, other, "same", NOON)
 
 
-@pytest.mark.parametrize("path", [*PLAYER_PATHS, "players/{}", "players/{}/orb/any-orb/races?result=won"])
+@pytest.mark.parametrize("path", [*PLAYER_PATHS, "players/{}", "players/{}/orb/any-orb?vs=id-bo"])
 async def test_old_addresses_lead_to_the_kept_account(settler: Settler, path: str) -> None:
     transport = httpx.ASGITransport(application(settler.ledger.path, Publication()))
     async with httpx.AsyncClient(transport=transport, base_url="http://pages/") as client:

@@ -151,14 +151,14 @@ def test_after_a_race_only_files_that_depend_on_it_are_rendered(
     export(filled, publication, folder)
     assert set(rendered) == {
         *("activity/orb.html", "api/activity/orb.json"),
-        *("compare.html", "events.html", "api/events.json"),
+        *("events.html", "api/events.json"),
         *("index.html", "api/leaderboards.json", "assets/players.js", "cards/index.png"),
         *(
             f"{path}"
             for n in "cd"
             for path in (f"races/orb/{n}.html", f"api/races/orb/{n}.json", f"cards/races/orb/{n}.png")
         ),
-        *("embed/orb/any-orb.html", f"cards/{BOARD}.png", f"{BOARD}/feed.xml"),
+        *(f"cards/{BOARD}.png", f"{BOARD}/feed.xml"),
         *(f"{BOARD}{rest}.html" for rest in ("", "/races", "/explained", "/fame", "/movement", "/seeds")),
         *(f"api/{BOARD}{rest}" for rest in (".json", ".csv", "/races.json", "/changes.csv")),
         *(f"api/{BOARD}/seeds{ending}" for ending in (".json", ".csv")),

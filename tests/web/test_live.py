@@ -213,7 +213,6 @@ def test_page_of_a_race_shows_its_room_until_the_race_is_rated(live: Live) -> No
     answer = live.get("/races/orb/live-1")
     assert "73%" in words(answer)
     assert "noindex" in answer.text
-    assert "compare.html?players=id-ann%2Cid-zoe&amp;on=orb%2Fany-orb" in answer.text
     (events,) = re.findall('data-events="([^"]+)"', answer.text)
     followed = httpx.URL("http://pages/races/orb/live-1.html").join(events).path
     assert live.get(followed.removeprefix("/events")).text in answer.text

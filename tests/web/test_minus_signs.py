@@ -31,7 +31,7 @@ def view(merge: Merge) -> LedgerView:
         *("index.html", "races/orb/c.html", "compare/id-cy/id-di.html", "players/id-di.html"),
         *(f"leaderboards/{BOARD}{page}.html" for page in ("", "/explained", "/fame")),
         *(f"players/id-di/{BOARD}{page}" for page in (".html", "/races.html", "/feed.xml")),
-        *(f"players/id-cy/{BOARD}.html", f"embed/{BOARD}.html"),
+        f"players/id-cy/{BOARD}.html",
         *("overlay/part/room/orb/c.html", "overlay/part/player/id-di.html"),
     ],
 )

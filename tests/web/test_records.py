@@ -1,4 +1,4 @@
-"""Records, the sheet of players, seeds, and leaderboards at a past date.
+"""Records, seeds, and leaderboards at a past date.
 
 Points by `SIMPLE`: of two equal players, the winner gains 100.
 """
@@ -15,7 +15,7 @@ from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.records import hall_of_fame, upsets
 from racebot.queries.standings import Listing
 from racebot.text.format import as_record
-from racebot.web.html import leaderboard, player
+from racebot.web.html import leaderboard
 from racebot.web.html.leaderboard import Choice
 from racebot.web.site.ledger_view import LedgerView
 
@@ -86,18 +86,7 @@ def test_leaderboard_at_a_past_date_is_the_one_of_that_day(merge: Merge, listing
     assert [long_ago[name] for name in ("players", "races", "last_race_at")] == [[], 0, None]
 
 
-def test_readers_choose_active_players_with_enough_races(merge: Merge) -> None:
-    view = merge([result("a", "ann bo"), result("b", "ann cy", after=24 * 100)])
-    assert "Bo</bdi>" in page_at(view, f"{BOARD}.html")
-    assert "Bo</bdi>" not in page_at(view, f"{BOARD}.html", active="30")
-    page = page_at(view, f"{BOARD}.html", min="2")
-    assert "Ann</bdi>" in page
-    assert "Cy</bdi>" not in page
-
-
-@pytest.mark.parametrize(
-    "choice", ["at=2026-02-30", "at=soon", "at=2026-1-1", "at=9999-99-99", "min=x", "active=-1"]
-)
+@pytest.mark.parametrize("choice", ["at=2026-02-30", "at=soon", "at=2026-1-1", "at=9999-99-99", "sort=x"])
 def test_invalid_choice_is_refused_by_its_name(choice: str) -> None:
     name, value = choice.split("=")
     with pytest.raises(BadQueryError, match=f"^{name}: "):
@@ -110,35 +99,6 @@ def test_a_past_date_shows_the_results_before_it(merge: Merge) -> None:
     page = page_at(merge(races), f"{BOARD}.html", at="2026-03-03")
     labels = re.findall('aria-label="Last results: ([^"]*)"', page)
     assert {tuple(re.findall(r"(\d+) [+−]", each)) for each in labels} == {("1", "2"), ("2", "1")}
-
-
-def test_sheet_adds_players_by_name_and_leaves_them_out_again(merge: Merge) -> None:
-    view = merge()
-    empty = page_at(view, "compare.html")
-    assert "Add two players or more" in empty
-    one = page_at(view, "compare.html", add="ANN")
-    assert 'value="id-ann"' in one
-    two = page_at(view, "compare.html", players="id-ann", add="bo")
-    assert 'name="players" value="id-ann,id-bo"' in two
-    assert "?players=id-bo&amp;on=orb%2Fany-orb" in two
-    assert "Nobody of that name" in page_at(view, "compare.html", add="zzzzz")
-    assert page_at(view, "compare.html", players="nobody") == empty
-
-
-def test_sheet_shows_records_margins_and_chances_that_sum_to_one(merge: Merge) -> None:
-    shown = page_at(merge(), "compare.html", players="id-ann,id-bo,id-cy")
-    assert ">2 – 0</a>" in shown and ">0 – 2</a>" in shown and shown.count("not met") == 4
-    chances = [int(each) for each in re.findall(r"To win.>(\d+)%</td>", shown)]
-    assert len(chances) == 3 and 99 <= sum(chances) <= 101
-
-
-def test_all_races_of_two_players_are_on_pages(merge: Merge, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(player, "MEETINGS", 2)
-    view = merge([result(f"race-{number}", "ann bo", after=300 + number) for number in range(3)])
-    pages = [page_at(view, "compare/id-ann/id-bo.html", page=str(number)) for number in (1, 2)]
-    found = [re.findall(r'races/orb/([\w-]+)\.html">', page) for page in pages]
-    assert found == [["race-2", "race-1"], ["race-0"]]
-    assert "page=2" in pages[0]
 
 
 def test_the_page_seeds_the_entrants_of_its_form(view: LedgerView) -> None:

@@ -1,15 +1,13 @@
-"""Atom feeds, embedded leaderboards and the metadata of link previews."""
+"""Atom feeds and the metadata of link previews."""
 
 from dataclasses import replace
 from datetime import timedelta
 from xml.etree import ElementTree as ET
 
-import httpx
 import pytest
 from builders import NOON, result
 
 from racebot.ledger.store import Ledger
-from racebot.web.http.server import application
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import PNG, Document, LedgerView, Publication
 
@@ -18,7 +16,6 @@ from .conftest import RACES, Merge, Seen, page_at, rate
 ATOM = "{http://www.w3.org/2005/Atom}"
 BOARD_FEED = "leaderboards/orb/any-orb/feed.xml"
 PLAYER_FEED = "players/id-ann/orb/any-orb/feed.xml"
-EMBED = "embed/orb/any-orb"
 
 
 def feed(view: LedgerView, path: str) -> ET.Element:
@@ -118,29 +115,6 @@ def test_ids_of_a_feed_do_not_depend_on_its_address(merge: Merge) -> None:
     assert texts(here, "id") == texts(there, "id")
 
 
-def test_embedded_leaderboard_has_as_many_rows_as_asked(view: LedgerView) -> None:
-    assert page_at(view, EMBED).count('scope="row"') == 5
-    assert page_at(view, EMBED, rows="2").count('scope="row"') == 2
-
-
-@pytest.mark.parametrize("sites", ["*", "'none'", "https://a.example https://b.example"])
-async def test_only_embedded_leaderboards_may_be_framed(ledger: Ledger, sites: str) -> None:
-    rate(ledger, *RACES)
-    app = application(ledger.path, Publication(embed_on=sites))
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://pages") as client:
-
-        async def ancestors(path: str) -> str:
-            header = (await client.get(path)).headers["content-security-policy"]
-            return str(header).partition("frame-ancestors ")[2]
-
-        assert await ancestors("/embed/orb/any-orb") == sites
-        assert await ancestors("/embed/orb/other") == "'none'"
-        for path in ("/", "/leaderboards/orb/any-orb", "/overlay/player/id-ann", "/nothing", "/live"):
-            assert await ancestors(path) == "'none'"
-    async with app.router.lifespan_context(app):
-        pass
-
-
 # Link previews
 
 URL = "https://ratings.example.org/orb"
@@ -190,9 +164,9 @@ def test_description_holds_the_main_facts_of_its_page(merge: Merge, path: str, d
 def test_shared_address_is_that_of_the_page_as_it_is_shown(merge: Merge) -> None:
     view = merge(url=URL)
     assert "og:image" not in meta(merge(), RACE)
-    shown = meta(view, "compare.html", a="id-bo", b="id-ann", utm_source="mail")
+    shown = meta(view, "compare/id-bo/id-ann.html", on="orb/any-orb", utm_source="mail")
     assert shown["og:image"] == f"{URL}/cards/compare/id-bo/id-ann.png?on=orb%2Fany-orb"
-    assert shown["og:url"] == f"{URL}/compare.html?a=id-bo&b=id-ann"
+    assert shown["og:url"] == f"{URL}/compare/id-bo/id-ann.html?on=orb%2Fany-orb"
     assert meta(view, PLAYER.removesuffix(".html"))["og:url"] == f"{URL}/{PLAYER}"
 
 

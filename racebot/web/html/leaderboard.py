@@ -1,4 +1,4 @@
-"""Render the pages of a leaderboard: players with search, filters, sorting and paging, races, and seeds."""
+"""Render the pages of a leaderboard: players with search, sorting and paging, races, and seeds."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ from racebot.web.html.movement import climber
 from racebot.web.site.ledger_view import Board, Content, LedgerView, Moved, PageRequest
 
 RACES_ON_A_PAGE = 50
-EMBEDDED_ROWS = 10
-MOST_EMBEDDED_ROWS = 100
 SEEDS = 256  # Most seeds on a page. The JSON and the CSV have all
 CARDS = 6  # leaderboards with their best players on the front page
 UNRANKED = 50  # most players without a place below the others
@@ -60,13 +58,11 @@ _SORT_KEYS: dict[str, Callable[[Standing], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The search, filters, sort order and past date that a reader chose; `active` in days, 0 for any."""
+    """The search, sort order and past date that a reader chose."""
 
     given: Mapping[str, str]
     sort: str
     down: bool
-    minimum: int
-    active: int
     at: date | None
 
     @classmethod
@@ -79,20 +75,15 @@ class Choice:
         if order not in {None, "up", "down"}:
             raise BadQueryError("order: must be up or down")
         down = order == "down" if order else sort not in _SORTED_UP
-        least, active = (whole_number(given, name, 0, least=0, most=9999) for name in ("min", "active"))
-        return cls(given, sort, down, least, active, day_in(given, "at"))
+        return cls(given, sort, down, day_in(given, "at"))
 
     @property
     def q(self) -> str:
         return self.given.get("q", "")
 
     @property
-    def narrowed(self) -> bool:
-        return bool(self.q or self.minimum or self.active)
-
-    @property
     def default(self) -> bool:
-        return self.sort == "place" and not (self.down or self.narrowed or self.at)
+        return self.sort == "place" and not (self.down or self.q or self.at)
 
     @property
     def moment(self) -> datetime | None:
@@ -226,27 +217,23 @@ def race_span(total: int, number: int | None) -> tuple[int, int]:
 
 def race_pages(
     total: int, number: int | None, page: Callable[[int | None], str]
-) -> tuple[int, int, list[PageLink], list[str]] | None:
-    """Return a page's first and last race, its pager and links to all pages; None without such a page."""
+) -> tuple[int, int, list[PageLink]] | None:
+    """Return a page's first and last race, and its pager; None without such a page."""
     older = older_race_pages(total)
     if number is not None and not 1 <= number <= older:
         return None
     current = 1 if number is None else older + 2 - number
     links = [page(None), *map(page, range(older, 0, -1))]
-    pages = pager(current, older + 1, lambda position: links[position - 1])
-    return *race_span(total, number), pages, links if older else []
+    return *race_span(total, number), pager(current, older + 1, lambda position: links[position - 1])
 
 
 def _chosen(
     view: LedgerView, report: queries.LeaderboardReport, choice: Choice
 ) -> Sequence[queries.ListedPlayer]:
     players = report.players
-    if choice.sort == "place" and not choice.down and not choice.narrowed:
+    if choice.sort == "place" and not choice.down and not choice.q:
         return players
-    rows = [row for row in players.rows if row.races >= choice.minimum]
-    if choice.active and report.last_race_at:
-        since = report.last_race_at - timedelta(days=choice.active)
-        rows = [row for row in rows if row.last_race_at >= since]
+    rows = list(players.rows)
     names = players.names() if choice.q or choice.sort == "player" else {}
     if wanted := fold_name(choice.q.strip()):
         folded = {row: fold_name(names[row.player]) for row in rows}
@@ -258,18 +245,12 @@ def _chosen(
     return players.chosen(sorted(rows, key=keys[choice.sort], reverse=choice.down))
 
 
-def embedded_board(request: PageRequest, board: Board) -> Content:
-    rows = whole_number(request.query, "rows", EMBEDDED_ROWS, most=MOST_EMBEDDED_ROWS)
-    players = request.view.report(board).players[:rows]
-    return templating.page(request, "embed.html", board=board, players=players)
-
-
 def races(request: PageRequest, board: Board, number: int | None = None) -> Content:
     total = request.view.totals(board).races
     found = race_pages(total, number, lambda page: link(request.path, board.address.of(RACES, number=page)))
     if found is None:
         return None
-    first, last, pages, _ = found
+    first, last, pages = found
     return templating.board_page(
         request,
         "races.html",

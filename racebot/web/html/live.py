@@ -252,9 +252,8 @@ def studio(request: PageRequest) -> Content:
     defaults |= {name: str(default) for name, (_, default, *_) in NUMBERS.items()}
     given = {name: value.removeprefix("#") for name, value in options(query).items()}
     chosen = {name: value for name, value in given.items() if value != defaults.get(name)}
-    text = query.get("player", "").strip()[:100]
-    named = view.rated_players.get(text)
-    player = named or next(iter(view.players_meant(text)), None)
+    text = query.get("player", "")[:100]
+    player = view.player_meant(text)
     categories = {board.category: view.category_face(board.category).name for board in view.boards}
     category = query.get("category", next(iter(categories), "-"))
     identity = player.id if player else "ID"

@@ -43,6 +43,7 @@ THREADS = max(2, min(4, os.cpu_count() or 1))
 CONNECTIONS = 200  # Most concurrent connections and requests. Any more get a 503 response
 KEEP_ALIVE = 5  # seconds to keep an idle connection open after a response
 CARDS = "cards/"
+PICTURES = (addresses.PICTURE, addresses.SMALL_PICTURE)
 CARD_MAX_AGE = 300  # seconds for which crawlers and proxies may keep a card, which takes long to draw
 SHUTDOWN_TIMEOUT = 5  # seconds to wait for open requests when the server stops
 
@@ -82,14 +83,9 @@ def application(
     def stamp() -> Awaitable[str]:
         return asyncio.get_running_loop().run_in_executor(threads, library.stamp)
 
-    framed = {
-        addresses.EMBED: HEADERS | {"Content-Security-Policy": policy(publication.embed_on)},
-        addresses.OVERLAY_SAMPLE: HEADERS | {"Content-Security-Policy": policy("'self'")},
-    }
-
     # Pictures are many and small, and need no policy.
-    pictures = addresses.PICTURE, addresses.SMALL_PICTURE
-    framed |= {route: {"X-Content-Type-Options": "nosniff"} for route in pictures}
+    other_headers = {route: {"X-Content-Type-Options": "nosniff"} for route in PICTURES}
+    other_headers[addresses.OVERLAY_SAMPLE] = HEADERS | {"Content-Security-Policy": policy("'self'")}
 
     async def answer(request: Request) -> Response:
         path = request.path_params["path"]
@@ -112,7 +108,7 @@ def application(
             target = addresses.link(path, found.path) + query_string
             return RedirectResponse(target, 308, headers=HEADERS | {"Cache-Control": "public, max-age=300"})
         headers = {
-            **framed.get(match.route, HEADERS),
+            **other_headers.get(match.route, HEADERS),
             "Cache-Control": _cache_control(match, query),
             "ETag": found.tag,
             "Vary": "Accept",
@@ -200,8 +196,7 @@ def serve(
 
 def _cache_control(match: MatchedRoute, query: Mapping[str, str]) -> str:
     """Return how long browsers and proxies may keep the content at an address without asking again."""
-    pictures = {addresses.PICTURE, addresses.SMALL_PICTURE}
-    if (match.route is addresses.ASSET and "v" in query) or match.route in pictures:
+    if (match.route is addresses.ASSET and "v" in query) or match.route in PICTURES:
         return "public, max-age=31536000, immutable"
     if match.path.startswith(CARDS):
         return f"public, max-age={CARD_MAX_AGE}"

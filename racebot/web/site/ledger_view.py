@@ -98,7 +98,6 @@ class Publication:
     Attributes:
         site: address of the site; empty if it has no race rooms and users.
         url: public address of the pages, without a slash at the end; empty if unknown.
-        embed_on: sites that may frame an embedded leaderboard, as in a content security policy.
         export_cards: whether an export has cards of every player and race.
         theme: style sheet that every page loads after its own.
         pictures: folder with the pictures that the bot fetched.
@@ -110,7 +109,6 @@ class Publication:
     provisional_races: int = 5
     site: str = "https://racetime.gg"
     url: str = ""
-    embed_on: str = "*"
     export_cards: bool = False
     title: str = "Race ratings"
     footer: str = ""
@@ -330,6 +328,11 @@ class LedgerView:
         known, rated = self.ledger.players, self.rated_players
         ids = [each.id for each in known.like(text, len(rated))] if typos else known.containing(text)
         return [rated[each] for each in ids if each in rated]
+
+    def player_meant(self, text: str) -> NamedPlayer | None:
+        """Return the rated player with an id, or the first one whose name contains a text."""
+        text = text.strip()[:100]
+        return self.rated_players.get(text) or next(iter(self.players_named(text) if text else ()), None)
 
     def standing(self, board: Board, player: str) -> PlayerStanding | None:
         """Return a player's standing on a leaderboard. None if they have not raced there or are hidden."""

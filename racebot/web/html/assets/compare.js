@@ -1,7 +1,7 @@
-// Compares players in exported pages: up to eight on a sheet, and two on a page of the first, whose address names the other as ?vs=ID.
+// Compares two players in exported pages, on a page of the first, whose address names the other as ?vs=ID.
 "use strict";
 (async () => {
-  const {like, load, number, plain, segment, signed, day} = window.racebot, query = new URLSearchParams(location.search);
+  const {load, number, segment, day} = window.racebot, query = new URLSearchParams(location.search);
   // Fill in a piece of HTML. Values are escaped, except for pieces and lists of pieces.
   const escaped = value => value instanceof Array ? value.map(escaped).join("")
     : value?.html ?? String(value).replace(/[&<>"']/g, sign => `&#${sign.charCodeAt(0)};`);
@@ -23,56 +23,7 @@
   };
   const failed = location.protocol === "file:" ? "Browsers compare players on websites only, not in a folder." : "The comparison can't be loaded here.";
   const opponents = document.querySelector("table[data-compare]");
-  if (!opponents) {
-    // Earlier versions named both players: compare.html?a=ID&b=ID&on=LEADERBOARD.
-    const [a, b, given] = ["a", "b", "on"].map(name => query.get(name) ?? ""), form = document.getElementById("pair");
-    if (a && b && /^[^/.][^/]*\/[^/.][^/]*$/.test(given)) location.replace(`players/${segment(a)}/${given}.html?vs=${encodeURIComponent(b)}#vs-${segment(b)}`);
-    if (!form || b) return;
-    const {players, boards} = window.racebotIndex ?? {players: [], boards: []}, names = new Map(players);
-    const text = (query.get("add") ?? "").trim(), wanted = plain(text);
-    const named = test => text ? players.filter(each => test(each[1])).map(each => each[0]) : [];
-    const ways = [name => plain(name) === wanted, name => plain(name).includes(wanted), name => like(name, text)];
-    const found = ways.map(named).find(each => each.length) ?? [];
-    const chosen = [...new Set([...(query.get("players") ?? "").split(","), ...found.length === 1 ? found : []])].filter(id => names.has(id)).slice(0, 8);
-    const stem = board => board?.[0].match(/leaderboards\/(.*)\.html/)[1] ?? "";
-    const sizes = boards.map((_, index) => players.filter(each => each[4] === index).length);
-    const on = boards.map(stem).includes(given) ? given : stem(boards[sizes.indexOf(Math.max(...sizes))]);
-    const at = ids => `?${new URLSearchParams({players: ids.join(), on})}`;
-    form.on.value = on;
-    form.players.value = chosen.join();
-    form.add.disabled = chosen.length === 8;
-    if (text) form.add.focus();
-    form.querySelector("datalist").replaceChildren(...players.map(each => Object.assign(document.createElement("option"), {value: each[1]})));
-    const told = form.querySelector(".found"), shown = document.getElementById("sheet");
-    if (text && !found.length) told.textContent = "Nobody has that name.";
-    else if (found.length > 1) told.innerHTML = html`Which one? ${found.slice(0, 8).map(id => html`<a href="${at([...chosen, id])}">${cut(names.get(id), 40)}</a> `)}`.html;
-    const chips = html`<p class="links chosen">${chosen.map(id => html`<a href="${at(chosen.filter(each => each !== id))}" title="Leave out">${cut(names.get(id), 20)} ✕<span class="hidden"> leave out</span></a>`)}</p>`;
-    shown.innerHTML = chosen.length ? chips.html : "";
-    const answers = await Promise.all(chosen.map(id => load(`api/leaderboards/${on}/players/${segment(id)}.json`).then(answer => answer.json()).catch(() => id)));
-    const missing = answers.filter(each => !each.history), rows = answers.filter(each => each.history).sort((a, b) => b.points - a.points);
-    if (missing.length) told.append(rows.length ? ` Not on this leaderboard: ${missing.map(id => names.get(id)).join(", ")}` : failed);
-    if (rows.length < 2) return;
-    const link = (each, other) => html`players/${segment(each.id)}/${on}.html${other ? html`?vs=${encodeURIComponent(other.id)}#vs-${segment(other.id)}` : ""}`;
-    const sign = change => change > 0 ? "gain" : change < 0 ? "loss" : "same";
-    const dots = races => html`<span class="dots" role="img" aria-label="Last results: ${races.map(race => `${race.place ?? "DNF"} ${signed(race.change)}`).join(", ")}">${races.map(race => html`<i class="${race.place === 1 ? "won" : race.place ? sign(race.change) : "out"}"></i>`)}</span>`;
-    const line = each => {
-      const last = each.history.slice(-10), times = each.history.flatMap(race => race.finish_time ?? []);
-      return html`<tr><th scope="row"><a class="player" href="${link(each)}"><bdi>${cut(each.name, 60)}</bdi></a></th><td class="points" data-label="Points">${number(each.points)}</td><td data-label="Place">${each.place ?? "–"}</td><td data-label="Last 10">${dots(last)}</td><td data-label="Best time">${times.length ? timer(Math.min(...times)) : ""}</td></tr>`;
-    };
-    const record = (each, other) => {
-      const {met, chance, ahead, behind} = meetings(each, other);
-      if (each === other || !met.length) return each === other ? "" : html`<span class="soft">not met</span>`;
-      const margins = met.filter(pair => pair.every(race => race.finish_time !== null)).map(([a, b]) => a.finish_time - b.finish_time).sort((a, b) => a - b), half = margins.length / 2;
-      const margin = (margins[Math.ceil(half) - 1] + margins[Math.floor(half)]) / 2;
-      return html`<a href="${link(each, other)}">${ahead} – ${behind}</a><span class="under-name soft">${margins.length ? `${margin < 0 ? "−" : "+"}${timer(Math.abs(margin)).replace(/^0:0?/, "")}, ` : ""}${percent(chance)}</span>`;
-    };
-    const table = (caption, head, body) => html`<div class="card flat scroll" tabindex="0" role="region" aria-label="${caption}"><table><caption class="hidden">${caption}</caption><thead><tr>${head.map((words, index) => html`<th scope="col" class="${index ? "" : "name"}">${words}</th>`)}</tr></thead><tbody>${body}</tbody></table></div>`;
-    shown.innerHTML += table("Players", ["Player", "Points", "Place", "Last 10", "Best time"], rows.map(line)).html
-      + table("Records against each other", ["Ahead – behind", ...rows.map(each => cut(each.name, 12))], rows.map(each => html`<tr><th scope="row">${cut(each.name, 24)}</th>${rows.map(other => html`<td data-label="${other === each ? "" : cut(other.name, 12)}">${record(each, other)}</td>`)}</tr>`)).html;
-    document.getElementById("about").hidden = false;
-    window.racebot.refresh();
-    return;
-  }
+  if (!opponents) return;
   const {root, board} = opponents.dataset, ids = [opponents.dataset.player, query.get("vs")];
   const page = id => `${root}players/${segment(id)}/${board}.html`;
   const raceLink = race => `${root}races/${race.split("/").map(segment).join("/")}.html`;
@@ -119,8 +70,7 @@ ${drawn ? html`<section class="card"><h2>Ratings over time</h2>
 <div class="ranges"></div><figure></figure><p class="tip"></p></section>` : ""}
 <section class="card"><h2>Races together</h2>
 ${met.length ? html`<table class="two" role="table"><caption class="hidden">Races together, newest first</caption><thead><tr role="row">${header("Race", "name")}${people.map(each => header(cut(each.name, 24), "wrap"))}${header("Ended", "wide")}</tr></thead><tbody>${shown.map(row)}</tbody></table>` : html`<p>They have not met yet.</p>`}
-${met.length > shown.length ? html`<p><button type="button" class="button" id="all">All ${races(met.length)}</button></p>` : ""}</section>
-<p class="links"><a href="${root}compare.html?${new URLSearchParams({players: ids.join(), on: board})}">Add more players</a></p>`.html;
+${met.length > shown.length ? html`<p><button type="button" class="button" id="all">All ${races(met.length)}</button></p>` : ""}</section>`.html;
   document.getElementById("all")?.addEventListener("click", ({target}) => {
     main.querySelector("table.two tbody").insertAdjacentHTML("beforeend", met.slice(shown.length).map(row).map(each => each.html).join(""));
     target.parentElement.remove();

@@ -1,11 +1,10 @@
-// Search, filters and order of a leaderboard, and filters of a player's races. Only a long leaderboard asks the server.
+// Search and order of a leaderboard. Only a long one asks the server.
 "use strict";
 (() => {
   const form = document.querySelector("form.filters");
-  const table = document.querySelector("table.board, table.league, table.player-races");
+  const table = document.querySelector("table.board, table.league");
   if (!form || !table) return;
-  const isBoard = !table.classList.contains("player-races");
-  if (isBoard && table.dataset.live !== "yes") {
+  if (table.dataset.live !== "yes") {
     let latest = 0, pause = 0;
     const swapped = [".card.flat", ".found", ".pager"];
     const ask = async () => {
@@ -36,49 +35,33 @@
     });
     return;
   }
-  if (!isBoard && !form.classList.contains("scripted")) return;
-  const {choice, choose, fill, like, plain, key, list} = window.racebot;
+  const {choice, choose, fill, like, plain, list} = window.racebot;
   const found = document.querySelector(".found");
   const none = table.parentElement.querySelector(".none");
   const body = table.tBodies[0];
-  const {headings, whole, makeSortable} = list(table, ((isBoard ? table : form).dataset.pages ?? "").split(" ").filter(Boolean));
+  const {headings, whole, makeSortable} = list(table, (table.dataset.pages ?? "").split(" ").filter(Boolean));
 
   const column = name => headings.findIndex(heading => heading.dataset.sort === name);
-  const races = column("races"), last = column("last");
-
-  const narrowed = () => ["q", "min", "active", "result", "goal"].some(name => choice.get(name)?.trim());
-  const boardMatch = named => {
-    const wanted = plain((choice.get("q") ?? "").trim());
-    const least = Number(choice.get("min")) || 0, days = Number(choice.get("active")) || 0;
-    const newest = days ? Math.max(...[...body.rows].map(row => new Date(key(row.cells[last])))) : 0;
-    return row => [plain(row.querySelector(".player").textContent), row.dataset.latin ?? ""].some(name => named(name, wanted))
-      && (!least || key(row.cells[races]) >= least)
-      && (!days || new Date(key(row.cells[last])) >= newest - days * 864e5);
-  };
-  const raceMatch = row => {
-    const result = choice.get("result"), goal = choice.get("goal");
-    return (!result || row.dataset.result === result || result === "finished" && row.dataset.result === "won")
-      && (!goal || row.dataset.goal === goal);
-  };
+  const wanted = () => plain((choice.get("q") ?? "").trim());
 
   let latest = 0;
   const filter = async () => {
     const turn = ++latest;
     const complete = await whole();
     if (turn !== latest) return;
+    const text = wanted();
     const show = match => {
-      for (const row of body.rows) row.hidden = !match(row);
+      for (const row of body.rows) row.hidden = ![plain(row.querySelector(".player").textContent), row.dataset.latin ?? ""].some(name => match(name, text));
       return [...body.rows].filter(row => !row.hidden).length;
     };
-    const count = isBoard ? show(boardMatch((name, wanted) => name.includes(wanted))) || show(boardMatch(like)) : show(raceMatch);
+    const count = show((name, text) => name.includes(text)) || show(like);
     none.hidden = count > 0;
-    if (document.getElementById("unranked")) document.getElementById("unranked").hidden = narrowed();
-    const one = isBoard ? "1 player found" : "1 race", many = isBoard ? "players found" : "races";
-    const counted = count === 1 ? one : `${count} ${many}`;
-    found.textContent = isBoard && !narrowed() ? "" : complete ? counted : `${counted} on this page. The other pages can't be loaded here.`;
+    if (document.getElementById("unranked")) document.getElementById("unranked").hidden = text !== "";
+    const counted = count === 1 ? "1 player found" : `${count} players found`;
+    found.textContent = !text ? "" : complete ? counted : `${counted} on this page. The other pages can't be loaded here.`;
   };
 
-  if (isBoard) makeSortable();
+  makeSortable();
   form.addEventListener("submit", event => { if (!form.at?.value) event.preventDefault(); });
   form.addEventListener("input", ({target}) => {
     if (target.name === "at") return;
@@ -89,16 +72,14 @@
     const heading = target.closest("th[aria-sort]");
     if (!heading) return;
     choose({sort: heading.dataset.sort, order: heading.getAttribute("aria-sort") === "descending" ? "down" : "up"});
-    if (narrowed()) filter(); // sorting may have fetched more rows
+    if (wanted()) filter(); // sorting may have fetched more rows
   });
 
   // Apply what the address chooses, as a server does.
   fill(form);
-  const options = form.querySelector("details");
-  if (options && (choice.has("min") || choice.has("active"))) options.open = true;
-  if (narrowed()) filter();
+  if (wanted()) filter();
   const sort = choice.get("sort"), order = {up: "ascending", down: "descending"}[choice.get("order")];
-  const heading = isBoard && sort && headings[column(sort)];
+  const heading = sort && headings[column(sort)];
   if (heading) {
     heading.firstChild.click();
     if (order && heading.getAttribute("aria-sort") !== order) heading.firstChild.click();
