@@ -36,7 +36,7 @@ import numpy as np
 
 from racebot.bot.room.events import Settle
 from racebot.bot.room.ledger_work import LedgerWork
-from racebot.chat.answers.answers import Answers
+from racebot.chat.answers import Answers
 from racebot.ledger.lock import read_heartbeat, utc_now
 from racebot.ledger.outbox import CaseRow
 from racebot.ledger.rows import Leaderboard, NamedPlayer

@@ -24,7 +24,6 @@ from racebot.ledger.store import Ledger
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import RACE_CACHE_SECONDS, serve
 from racebot.sandbox.site import CATEGORY, FakeSite
-from racebot.settings.model import InfoPolicy
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkServerProcess
@@ -50,7 +49,6 @@ class Sandbox:
     address: str
     database: Path
     misbehaviour: Spoiler
-    info: InfoPolicy = InfoPolicy.WHEN_EMPTY
     extra: dict[str, str] = field(default_factory=dict)
     script: Path | None = None
     log_folder: Path | None = None
@@ -72,7 +70,6 @@ class Sandbox:
             "RACEBOT_ROOMS_EVERY": "0.2",
             "RACEBOT_LIST_EVERY": "0.5",
             "RACEBOT_REQUEST_INTERVAL": "0",
-            "RACEBOT_INFO_BLOCK": self.info.value,
             **self.extra,
         }
 

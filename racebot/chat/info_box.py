@@ -8,7 +8,6 @@ from itertools import islice
 
 from racebot.chat.rating_message import by_place, players
 from racebot.ledger.outbox import MetaEntry
-from racebot.settings.model import InfoPolicy
 from racebot.settings.texts import DEFAULT_TEXTS, Texts
 from racebot.standings.settle import RatedRace
 from racebot.text.safe import plain, visible, without_domains
@@ -37,10 +36,8 @@ def info_block(rated: RatedRace, texts: Texts = DEFAULT_TEXTS, page: str | None 
     return " ".join(text[:INFO_LIMIT].splitlines())
 
 
-def merged_info(
-    existing: str, blocks: Sequence[str], policy: InfoPolicy, texts: Texts = DEFAULT_TEXTS
-) -> str | None:
-    """Return the new text of `info_bot`, or None to leave it alone.
+def merged_info(existing: str, blocks: Sequence[str], texts: Texts = DEFAULT_TEXTS) -> str | None:
+    """Return the new text of `info_bot`, which all bots share, or None to leave it alone.
 
     A line is ours if it begins like `texts.info` or is `texts.not_counted`, as set or by default. Other lines
     are kept. Blocks that do not fit below them are left out.
@@ -52,8 +49,6 @@ def merged_info(
     foreign = [line for line in existing.split("\n") if not line.startswith(openings)]
     while foreign and not foreign[-1].strip():
         foreign.pop()
-    if policy is InfoPolicy.NEVER or (policy is InfoPolicy.WHEN_EMPTY and foreign):
-        return None
     text = "\n".join(foreign)
     for block in blocks:
         longer = f"{text}\n{block}" if text else block

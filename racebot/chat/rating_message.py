@@ -144,7 +144,7 @@ def standing_word(
     if change.place is not None:
         return str(change.place)
     if of_team or entrant.finished:
-        return texts.team_dnf
+        return texts.dnf
     return texts.dq if entrant.status is EntrantStatus.DQ else texts.dnf
 
 

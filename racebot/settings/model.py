@@ -6,7 +6,6 @@ Secrets are `SecretStr` and are never part of a message.
 from __future__ import annotations
 
 import ipaddress
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, Self
 from urllib.parse import urlsplit
@@ -80,16 +79,6 @@ def _trustworthy(address: str) -> str:
     return address
 
 
-class InfoPolicy(StrEnum):
-    """How to use `info_bot`, which all bots of a category share."""
-
-    WHEN_EMPTY = "when-empty"
-    """Write only if it is empty or holds only our own line."""
-    APPEND = "append"
-    """Write below the lines of other bots, and keep them."""
-    NEVER = "never"
-
-
 class Named(Protocol):
     """A leaderboard as tables name it."""
 
@@ -135,7 +124,6 @@ class Settings(BaseSettings):
     )
     team_races: TeamPolicy | None = Field(None, description="ignore, individual or team")
     announce: bool = Field(True, description="true or false")
-    info_block: InfoPolicy = Field(InfoPolicy.APPEND, description="when-empty, append or never")
     commands: bool = Field(True, description="true or false")
     command_prefix: str = Field(
         "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three punctuation marks, for example !"

@@ -60,7 +60,6 @@ class Texts(BaseModel):
     team_member: str = _text(
         "{first:{place} {team}: |}{name} {after} ({change}{new})", "an entrant of a rated team", "before"
     )
-    team_dnf: str = _text("team DNF", "in place of the place of a team with a member who did not finish")
     new: str = _text(", new", "marks a player's first race")
     move: str = _text(", {arrow} {ordinal}", "marks a new place among the first 20 of the ranking", "place")
     dnf: str = _text("DNF", "in place of the place of a player who did not finish")
@@ -84,7 +83,7 @@ class Texts(BaseModel):
     event_left: str = _text("This room no longer belongs to an event.", "tells a room that it was removed")
     team_race: str = _text("Team races are not rated ({goal}).", "the message of a team race")
     info: str = _text("Ratings by racebot ({goal}): ", "opens our line in the race's info box")
-    more: str = _text("and {count} more", "stands in that line after 8 entrants")
+    more: str = _text("and {count} more", "counts the entrants that are not named")
 
     # Messages on Discord
     discord_player: str = _text("**{place}** {name}{time} · {after} ({change}{new}{move})", "one entrant")
@@ -103,7 +102,6 @@ class Texts(BaseModel):
         "a player's record",
         "finishes|",
     )
-    rating_last: str = _text("last race {change}", "the change by the last race")
     rating_newcomer: str = _text("{name} is new and starts at {points}", "answers !rating for a newcomer")
     hidden_name: str = _text("hidden player", "in place of a hidden player's name")
     deleted_name: str = _text("deleted account", "in place of the name of a deleted or forgotten account")
@@ -173,7 +171,6 @@ class Texts(BaseModel):
 
     odds: str = _text("Chances to win: ", "opens the answer to !odds", "leaderboard")
     odds_player: str = _text("{name} {chance}{ranked:|?}{new: (new)|}", "an entrant; not ranked yet, or new")
-    odds_rest: str = _text("{count} others share {chance}", "the entrants who are not named")
     odds_none: str = _text(
         "{counts:Odds need two known entrants before the start, without teams.|"
         "No odds: this race does not count.}",
@@ -182,14 +179,12 @@ class Texts(BaseModel):
 
     versus: str = _text("{name} vs {other}: ", "opens the answer to !vs", "leaderboard")
     versus_record: str = _text(
-        "{won}–{lost} in {met} {met:race|races}{ties:, tied in {tied}|}"
-        "{both_out:, {unfinished} unfinished by both|}",
-        "their races together, and how often each led",
+        "{won}–{lost} in {met} {met:race|races}", "their races together, and how often each led"
     )
     versus_never: str = _text("no rated race together", "in place of that, if they never met")
     versus_points: str = _text("{points} and {other_points}", "their ratings")
     versus_chance: str = _text("{chance} to beat {other} next time", "the first player's chance")
-    versus_whom: str = _text("Write {command} name, or {command} name name.", "answers !vs without a player")
+    versus_whom: str = _text("Write {command} name.", "answers !vs without a player")
 
     help: str = _text(
         "racebot {version}: {commands}. Ratings count once a {record:race is recorded|result stands}.",

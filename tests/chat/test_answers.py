@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings, strategies as st
 from worker_support import spaced
 
 from racebot import __version__
-from racebot.chat.answers.answers import Answers
+from racebot.chat.answers import Answers
 from racebot.ledger.rows import Carry, Leaderboard, NamedPlayer as Person
 from racebot.ledger.store import Ledger
 from racebot.queries.explain import Explanation, explain_race
@@ -88,12 +88,8 @@ def last_change(ledger: Ledger, player: Person) -> int:
 
 def test_rating_shows_the_askers_points_place_and_record(ledger: Ledger) -> None:
     ask = asking(ledger)
-    last = last_change(ledger, ANN)
-    assert last < 0, "she lost the third race to Bo"
     place = "1st" if points(ledger, ANN) > points(ledger, BO) else "2nd"
-    assert ask(Command.RATING) == (
-        f"Ann: {points(ledger, ANN)}, {place} of 3 · 3 races, 2 wins, 3 finished · last race −{-last}"
-    )
+    assert ask(Command.RATING) == f"Ann: {points(ledger, ANN)}, {place} of 3 · 3 races, 2 wins, 3 finished"
 
 
 def test_newcomer_starts_from_a_carried_over_rating(ledger: Ledger) -> None:
@@ -139,8 +135,7 @@ def test_punctuation_around_a_name_is_ignored_unless_it_is_part_of_it(ledger: Le
     ask = asking(ledger)
     for typed in ("Bo?", "[bo]", '"Bo"', "<@bo>", "(Bo)?", "“bo”"):
         assert ask(Command.RATING, typed) == ask(Command.RATING, "bo")
-        assert ask(Command.VERSUS, f"[ann] {typed}") == ask(Command.VERSUS, "ann bo")
-    assert ask(Command.RATING, "me!") == ask(Command.RATING)
+        assert ask(Command.VERSUS, typed) == ask(Command.VERSUS, "bo")
     add(ledger, result("what", "bo? di", after=7))
     assert ask(Command.RATING, "Bo?").startswith("Bo?: ")
 
@@ -150,23 +145,6 @@ def test_a_number_sign_alone_suggests_nobody(ledger: Ledger) -> None:
     add(ledger, result("d", after=4, entrants=(entrant("eve", time=1, discriminator="0001"), entrant("bo"))))
     for typed in ("#", "#0", "#0001"):
         assert ask(Command.RATING, typed) == "No player has that name."
-
-
-def test_me_is_the_asker_unless_it_is_a_name(ledger: Ledger) -> None:
-    ask = asking(ledger)
-    for command in (Command.RATING, Command.WHY):
-        assert ask(command, "me") == ask(command)
-    assert ask(Command.VERSUS, "me") == ask(Command.VERSUS)
-    assert ask(Command.VERSUS, "Me bo") == ask(Command.VERSUS, "bo")
-    named = replace(OPEN, entrants=(replace(entrant("me"), name="ME"),))
-    assert ask(Command.RATING, "me", race=named).startswith("ME ")
-
-
-def test_a_comparison_suggests_names_for_the_unknown_one_of_two(ledger: Ledger) -> None:
-    ask = asking(ledger)
-    for pair in ("ann cyy", "cyy @ann"):
-        assert ask(Command.VERSUS, pair) == ask(Command.RATING, "cyy")
-    assert "Cy" in ask(Command.RATING, "cyy")
 
 
 @pytest.mark.parametrize(
@@ -251,8 +229,8 @@ def test_counts_of_one_are_in_the_singular(ledger: Ledger) -> None:
     ask = asking(ledger)
     assert "3 races, 1 win, 3 finished" in ask(Command.RATING, "bo")
     add(ledger, result("d", "di ann", after=9))
-    assert " · 1 race, 1 win, 1 finished · " in ask(Command.RATING, "di")
-    assert "Di vs Ann: 1–0 in 1 race · " in ask(Command.VERSUS, "di ann")
+    assert ask(Command.RATING, "di").endswith(" · 1 race, 1 win, 1 finished")
+    assert "Ann vs Di: 0–1 in 1 race · " in ask(Command.VERSUS, "di")
 
 
 def test_inactive_player_learns_the_reason(ledger: Ledger) -> None:
@@ -291,23 +269,11 @@ def test_leaderboard_shows_the_first_players(ledger: Ledger) -> None:
     best = sorted((ANN, BO, CY), key=lambda p: -points(ledger, p))
     told = [f"{n} {p.name} {points(ledger, p)}" for n, p in enumerate(best, start=1)]
     assert ask(Command.LEADERBOARD) == f"Any Orb, top 3 of 3: {' · '.join(told)}"
-    assert ask(Command.LEADERBOARD, "2") == f"Any Orb, top 2 of 3: {' · '.join(told[:2])}"
-    for odd in ("0", "99999999999999999999", "2."):
-        assert ask(Command.LEADERBOARD, odd).startswith("Any Orb, top ")
-
-
-def test_a_leaderboard_too_long_for_a_message_says_how_many_players_it_shows(ledger: Ledger) -> None:
-    site = f"https://example.org/{'p' * 150}"
-    ask = asking(ledger, pages_url=site)
-    names = " ".join(f"player-{n:02}-{'w' * 15}" for n in range(40))
-    add(ledger, result("d", names, after=9))
-    answer = ask(Command.LEADERBOARD, "25")
-    opening, _, rest = answer.partition(": ")
-    shown = rest.split(" · ")
-    assert shown.pop().startswith(site)
-    assert opening == f"Any Orb, top {len(shown)} of 43"
-    assert 20 < len(shown) < 25
-    assert len(answer) <= 1000
+    names = " ".join(f"p{number}" for number in range(9))
+    add(ledger, *(result(f"d{number}", names, after=9 + number) for number in range(3)))
+    told = ask(Command.LEADERBOARD, by=CY)
+    assert told.startswith("Any Orb, top 5 of 12: 1 P0 ")
+    assert told.split(" · ")[5].startswith("12 Cy ")
 
 
 @pytest.mark.parametrize("named", ["Map Rando S3", "s3"])
@@ -316,10 +282,7 @@ def test_leaderboard_of_another_goal_can_be_named_in_full_or_in_part(ledger: Led
     add(ledger, result("other", "di ann", after=9, goal="Map Rando  S3"))
     assert ask(Command.LEADERBOARD, named).startswith("Map Rando S3, top 2 of 2: 1 Di ")
     assert ask(Command.LEADERBOARD, "orb").startswith("Any Orb, ")
-    assert ask(Command.LEADERBOARD, f"{named} 1").startswith("Map Rando S3, top 1 of 2: 1 Di ")
-    assert ask(Command.LEADERBOARD, "1").startswith("Any Orb, top 1 of ")
-    assert ask(Command.LEADERBOARD, "top 2") == ask(Command.LEADERBOARD, "2")
-    for unknown in ("xyz", "xyz 10", "xyz?"):
+    for unknown in ("xyz", "xyz?"):
         assert ask(Command.LEADERBOARD, unknown) == Texts().unknown_leaderboard
 
 
@@ -423,19 +386,6 @@ def test_team_rooms_have_odds_if_members_are_rated_one_by_one(ledger: Ledger) ->
     assert alone.count("%") == 2
 
 
-def test_a_comparison_accounts_for_every_race_together(ledger: Ledger) -> None:
-    ask = asking(ledger)
-    add(
-        ledger,
-        result("d", "ann=bo cy", after=3),
-        result("e", "cy", dnf="ann bo", after=4),
-        result("f", "cy", dnf="ann", dq="bo", after=5),
-        result("g", "ann", dnf="bo", after=6),
-    )
-    told = ask(Command.VERSUS, "bo").partition("·")[0]
-    assert [int(number) for number in re.findall(r"\d+", told)] == [3, 1, 7, 1, 2]
-
-
 # !vs
 
 
@@ -449,14 +399,14 @@ def test_comparison_shows_record_points_and_chance(ledger: Ledger) -> None:
 
 def test_answers_link_the_page_of_the_leaderboard_and_of_both_players(ledger: Ledger) -> None:
     ask = asking(ledger, pages_url="https://example.org")
-    assert ask(Command.LEADERBOARD, "1").endswith(" · https://example.org/leaderboards/orb/any-orb.html")
+    assert ask(Command.LEADERBOARD).endswith(" · https://example.org/leaderboards/orb/any-orb.html")
     page = "https://example.org/players/id-ann/orb/any-orb.html?vs=id-bo#vs-id-bo"
     assert ask(Command.VERSUS, "bo").endswith(page)
 
 
 def test_comparison_needs_another_player(ledger: Ledger) -> None:
     ask = asking(ledger)
-    assert ask(Command.VERSUS) == ask(Command.VERSUS, "ann") == "Write !vs name, or !vs name name."
+    assert ask(Command.VERSUS) == ask(Command.VERSUS, "ann") == "Write !vs name."
 
 
 # !ratings
@@ -488,21 +438,19 @@ def test_two_leaderboards_are_named_and_common_answers_are_given_once(ledger: Le
     )
     settler = Settler(ledger, RatingRules(LeaderboardConfig("trueskill"), named))
     apply_settings(settler)
-    assert asked(settler, Command.VERSUS) == "Write !vs name, or !vs name name."
+    assert asked(settler, Command.VERSUS) == "Write !vs name."
     assert asked(settler, Command.ODDS, seen()) == NO_ODDS
     for command in (Command.RATING, Command.LEADERBOARD):
         first, second = re.findall(r"\bX\b|\bY\b", asked(settler, command))
         assert (first, second) == ("X", "Y")
 
 
-@pytest.mark.parametrize(("entrants", "named"), [(8, 8), (9, 9), (10, 8), (40, 8)])
+@pytest.mark.parametrize(("entrants", "named"), [(8, 8), (9, 8), (40, 8)])
 def test_odds_name_the_best_and_count_the_others(ledger: Ledger, entrants: int, named: int) -> None:
     people = [Person(f"id-{number}", f"Racer {number}") for number in range(entrants)]
     phrases = asking(ledger)(Command.ODDS, race=field(*people)).partition(": ")[2].split(" · ")
     if others := entrants - named:
-        count, chance = map(int, re.findall(r"\d+", phrases.pop()))
-        assert count == others
-        assert chance == pytest.approx(100 * others / entrants, abs=2)
+        assert phrases.pop() == f"and {others} more"
     assert len(phrases) == named
 
 
@@ -512,7 +460,7 @@ def test_an_answer_is_one_message_of_the_sites_length(ledger: Ledger) -> None:
     ask = asking(ledger)
     people = [Person(f"id-{name}", name.title()) for name in names]
     for answer in (
-        ask(Command.LEADERBOARD, "25"),
+        ask(Command.LEADERBOARD),
         ask(Command.ODDS, race=field(*people)),
         ask(Command.WHY, by=people[30]),
     ):

@@ -26,12 +26,9 @@ from racebot.chat.rating_message import (
 from racebot.ledger.outbox import Edit, MetaEntry
 from racebot.ledger.rows import TEAM_RACE, Change, Leaderboard
 from racebot.races.result import RaceResult
-from racebot.settings.model import InfoPolicy
 from racebot.settings.texts import Texts
 from racebot.standings.settle import RatedRace
 from racebot.text.safe import plain
-
-APPEND, WHEN_EMPTY, NEVER = InfoPolicy.APPEND, InfoPolicy.WHEN_EMPTY, InfoPolicy.NEVER
 
 
 def change(name: str, place: int | None, before: int, after: int, races: int = 5) -> Change:
@@ -191,7 +188,7 @@ def test_a_correction_lists_every_entry_if_the_announcement_is_unknown_and_says_
 def test_own_line_in_the_info_box_is_known_by_old_and_new_wording() -> None:
     texts = Texts(info="Wertung ({goal}): ")
     for own in ("Ratings by racebot (Any Orb): 1 Ann", "Wertung (Any Orb): 1 Ann"):
-        assert merged_info(own, ["Wertung (Any Orb): new"], WHEN_EMPTY, texts) == "Wertung (Any Orb): new"
+        assert merged_info(own, ["Wertung (Any Orb): new"], texts) == "Wertung (Any Orb): new"
 
 
 def test_teams_are_named_before_their_members() -> None:
@@ -213,9 +210,9 @@ def test_teams_are_named_before_their_members() -> None:
         "1 Fay",
         "1 The ＠everyone: Ann",
         "Cy",
-        "team DNF Blues: Bo",
+        "DNF Blues: Bo",
         "Di",
-        "team DNF Greys: Ed",
+        "DNF Greys: Ed",
     ]
     assert written(race, changes)[0].startswith("1 Ann 1000 ("), "where each member counts alone"
 
@@ -324,34 +321,28 @@ SEED = "Seed: https://orbs.example/seed/77"
 
 
 @pytest.mark.parametrize(
-    ("existing", "policy", "merged"),
+    ("existing", "merged"),
     [
-        ("  \n", WHEN_EMPTY, OURS),
-        (OLD, WHEN_EMPTY, OURS),
-        (f"{SEED}\n{OLD}", WHEN_EMPTY, None),
-        ("", APPEND, OURS),
-        (OLD, APPEND, OURS),
-        (f"{SEED}\n", APPEND, f"{SEED}\n{OURS}"),
-        (f"{OLD}\n{SEED}", APPEND, f"{SEED}\n{OURS}"),
-        (f"{SEED}\n\nHash: a b c", APPEND, f"{SEED}\n\nHash: a b c\n{OURS}"),
-        (f"{SEED}\n{OURS}", APPEND, None),
-        (OURS, WHEN_EMPTY, None),
-        ("x" * (999 - len(OURS)), APPEND, "x" * (999 - len(OURS)) + "\n" + OURS),
-        ("x" * (1000 - len(OURS)), APPEND, None),
-        ("x" * 990 + "\n", APPEND, None),
-        ("", NEVER, None),
-        (OLD, NEVER, None),
+        ("  \n", OURS),
+        (OLD, OURS),
+        (f"{SEED}\n", f"{SEED}\n{OURS}"),
+        (f"{OLD}\n{SEED}", f"{SEED}\n{OURS}"),
+        (f"{SEED}\n\nHash: a b c", f"{SEED}\n\nHash: a b c\n{OURS}"),
+        (f"{SEED}\n{OURS}", None),
+        ("x" * (999 - len(OURS)), "x" * (999 - len(OURS)) + "\n" + OURS),
+        ("x" * (1000 - len(OURS)), None),
+        ("x" * 990 + "\n", None),
     ],
 )
-def test_info_box_follows_the_policy(existing: str, policy: InfoPolicy, merged: str | None) -> None:
-    assert merged_info(existing, [OURS], policy) == merged
+def test_our_lines_stand_below_the_others_in_the_info_box(existing: str, merged: str | None) -> None:
+    assert merged_info(existing, [OURS]) == merged
 
 
 def test_several_leaderboards_fit_as_space_allows() -> None:
     second = OURS.replace("Any", "All")
-    assert merged_info(SEED, [OURS, second], APPEND) == f"{SEED}\n{OURS}\n{second}"
+    assert merged_info(SEED, [OURS, second]) == f"{SEED}\n{OURS}\n{second}"
     long = OURS + "x" * 930
-    assert merged_info(SEED, [long, second], APPEND) == f"{SEED}\n{second}"
+    assert merged_info(SEED, [long, second]) == f"{SEED}\n{second}"
 
 
 def foreign(text: str) -> list[str]:
@@ -366,23 +357,17 @@ def foreign(text: str) -> list[str]:
         st.sampled_from([SEED, OURS, OLD, "", "  ", "tail  ", "\tx"]) | st.text(max_size=30), max_size=6
     ).map("\n".join),
     st.lists(st.sampled_from([OURS, OLD, OURS + "y" * 800]), min_size=1, max_size=3),
-    st.sampled_from(InfoPolicy),
 )
-@example("one\x0btwo\u2028three\x85four\r\nfive ", [OURS], APPEND)
+@example("one\x0btwo\u2028three\x85four\r\nfive ", [OURS])
 @settings(max_examples=300)
-def test_every_foreign_line_is_kept_as_it_stands(
-    existing: str, blocks: list[str], policy: InfoPolicy
-) -> None:
-    merged = merged_info(existing, blocks, policy)
+def test_every_foreign_line_is_kept_as_it_stands(existing: str, blocks: list[str]) -> None:
+    merged = merged_info(existing, blocks)
     if merged is None:
         return
     assert foreign(merged) == foreign(existing)
     assert len(merged) <= max(INFO_LIMIT, len(existing))
     assert merged != existing
-    assert policy is not NEVER
-    if policy is WHEN_EMPTY:
-        assert foreign(existing) == []
-    assert merged_info(merged, blocks, policy) is None, "the site is told once"
+    assert merged_info(merged, blocks) is None, "the site is told once"
 
 
 # Meta

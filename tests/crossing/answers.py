@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from racebot.bot.discord import body_of, race_embeds
 from racebot.bot.room.announcements import shown_race
-from racebot.chat.answers.answers import Answers
+from racebot.chat.answers import Answers
 from racebot.chat.info_box import info_block
 from racebot.ledger.outbox import Post
 from racebot.ledger.races import EXCLUDED, SKIPPED

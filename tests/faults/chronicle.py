@@ -17,7 +17,7 @@ _ANNOUNCEMENT = re.compile(
     r"(?:Ratings,? (?:once this race is|if) recorded \((?P<board>[^)]+)\): )(?P<players>.*)"
 )
 _PLAYER = re.compile(
-    r"(?:(?P<word>\d+|DNF|DQ|team DNF) (?:Team \d+: )?)?(?P<name>.+?)"
+    r"(?:(?P<word>\d+|DNF|DQ) (?:Team \d+: )?)?(?P<name>.+?)"
     r" (?:(?P<before>-?\d+)\??→)?(?P<after>-?\d+)\?? \((?P<change>[+−±]\d+)[^)]*\)"
 )
 _TEAM_RACE = re.compile(r"Team races are not rated \((?P<board>[^)]+)\)\.")

@@ -43,7 +43,6 @@ from racebot.races.outcome import TeamPolicy
 from racebot.racetime import client, frames, payload
 from racebot.settings import model as settings, sources
 from racebot.settings.commands import Command
-from racebot.settings.model import InfoPolicy
 from racebot.standings.counting import LeaderboardConfig, RatingRules, rating_rules
 from racebot.standings.settle import Settler
 from racebot.text import safe
@@ -364,7 +363,7 @@ def _fits(message: Message, found: payload.Race) -> None:
             assert 1 <= len(text) <= MESSAGE_LIMIT
             assert "@" not in text
         case InfoBody(blocks):
-            info_box.merged_info(found.info_bot, blocks, InfoPolicy.APPEND)
+            info_box.merged_info(found.info_bot, blocks)
         case MetaBody(leaderboards):
             json.dumps(info_box.meta(found.bot_meta, leaderboards))
     to_json(message.body).encode()

@@ -11,7 +11,7 @@ from racebot.queries.standings import Listing, listing_of
 from racebot.races.outcome import TeamPolicy
 from racebot.ratings.registry import DEFAULT_MODEL
 from racebot.scoring.rules import rules_of
-from racebot.settings.model import InfoPolicy, Settings
+from racebot.settings.model import Settings
 from racebot.settings.sources import load
 from racebot.standings.counting import rating_rules
 
@@ -64,7 +64,6 @@ def test_environment_alone_can_configure_a_bot(monkeypatch: pytest.MonkeyPatch) 
         PARAMETERS="rates=0.2; dummy=none;",
         TEAM_RACES="individual",
         ANNOUNCE="false",
-        INFO_BLOCK="never",
         QUIET_SECONDS="2.5",
         MINIMUM_FINISHES="3",
         INACTIVE_DAYS="60",
@@ -75,7 +74,7 @@ def test_environment_alone_can_configure_a_bot(monkeypatch: pytest.MonkeyPatch) 
     assert settings.goals == ["Any Orb", "All Orbs"]
     assert settings.database == Path("/var/lib/orb.db")
     assert settings.parameters == {"rates": "0.2", "dummy": "none"}
-    assert (settings.team_races, settings.info_block) == (TeamPolicy.INDIVIDUAL, InfoPolicy.NEVER)
+    assert settings.team_races is TeamPolicy.INDIVIDUAL
     assert (settings.announce, settings.quiet_seconds, settings.log_level) == (False, 2.5, "debug")
     assert (settings.minimum_finishes, settings.inactive_days) == (3, 60)
     (category,) = settings.required_categories()
@@ -148,7 +147,6 @@ BAD = {
     "CATEGORY": ["Super Metroid", "smr/", "SMR", "-smr", "https://racetime.gg/smr"],
     "TEAM_RACES": ["yes", "teams"],
     "ANNOUNCE": ["sometimes", "2"],
-    "INFO_BLOCK": ["always", "when empty"],
     "QUIET_SECONDS": ["ten", "-1", "601", "nan"],
     "ROOMS_EVERY": ["0", "601", "1m"],
     "LIST_EVERY": ["0", "86401"],

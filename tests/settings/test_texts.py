@@ -31,7 +31,7 @@ def test_each_default_takes_its_fields(name: str) -> None:
         ('provisional = "{goal.__class__}"', "{goal.__class__} is not a field"),
         ('provisional = "{goal!r}"', "{goal} is not a field"),
         ('provisional = "{goal:>99999999}"', "{goal} is not a field"),
-        ('rating_last = "{change:a|b}"', "{change} is not a field"),
+        ('rating_pending = "{change:a|b}"', "{change} is not a field"),
         ('why_place = "{only:one|{gaol}}"', "{gaol} is not a field"),
         ('provisional = "100 {"', "double a brace that does not enclose a field"),
         ('off_topic = "x"', "texts.off_topic"),

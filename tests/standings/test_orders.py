@@ -9,7 +9,7 @@ from builders import CATEGORY, NOON, entrant, existing, result, seen
 from standings import seasons
 from standings.seasons import board_of
 
-from racebot.chat.answers.answers import Answers
+from racebot.chat.answers import Answers
 from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.races import EXCLUDED

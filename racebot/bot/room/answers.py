@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.bot.room.orders import QUIET, RoomOrder, RoomOrders, order_in
-from racebot.chat.answers.answers import Answers
-from racebot.chat.rating_message import MESSAGE_LIMIT
+from racebot.chat.answers import Answers
 from racebot.ledger.rows import NamedPlayer
 from racebot.racetime.frames import ChatHistory, ChatMessage
 from racebot.racetime.payload import Race
@@ -49,8 +48,6 @@ EXPIRES = 60.0
 """Seconds after which a command is no longer worth an answer."""
 MESSAGES_KEPT = 1000
 """Number of message ids to remember, so that a repeated frame is answered once."""
-REPEAT_AFTER = 30.0
-"""Seconds within which a room gets the same answer only once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +92,6 @@ class CommandHandler:
         self._orders = RoomOrders(self.work, self.settings)
         self._limiter = Limiter()
         self._seen: deque[str] = deque(maxlen=MESSAGES_KEPT)
-        self._given: dict[tuple[str, Reply], float] = {}
-        self._noted: deque[str] = deque(maxlen=MESSAGES_KEPT)
-        """Races whose room knows that they do not count."""
 
     def parse(self, message: ChatMessage, race: Race) -> Question | None:
         """Return the command in a chat message, or None if there is nothing to answer.
@@ -159,27 +153,11 @@ class CommandHandler:
         if order_in(command, message):
             return Reply(self.texts.moderators_only)
         with self.work.settler.reading() as settler:
-            answers = Answers(settler, self.settings)
-            text = answers.answer(command, race, asker, moderator=message.can_moderate)
             rules = settler.rules
-        in_event = race.name in rules.events  # which the room was told
-        if in_event or ((race.custom_goal or not race.recordable) and not rules.needs_no_record(race)):
-            text = self._with_note(text, command, race, "" if in_event else self.texts.not_counted)
+            can_count = (race.recordable and not race.custom_goal) or rules.needs_no_record(race)
+            if command.command is Command.ODDS and (race.name in rules.events or not can_count):
+                text = self.texts.odds_none.format(counts=Count(False))
+            else:
+                answers = Answers(settler, self.settings)
+                text = answers.answer(command, race, asker, moderator=message.can_moderate)
         return Reply(text)
-
-    def is_repeat(self, race: str, reply: Reply) -> bool:
-        """Return whether the room just got the same answer; if not, remember this one."""
-        now, key = self.clock(), (race, reply)
-        self._given = {key: at for key, at in self._given.items() if now - at < REPEAT_AFTER}
-        is_known = key in self._given
-        self._given.setdefault(key, now)
-        return is_known
-
-    def _with_note(self, text: str, command: ParsedCommand, race: Race, note: str) -> str:
-        """Add a note to the first answer in a race that does not count. There are no odds in it."""
-        if command.command is Command.ODDS:
-            return self.texts.odds_none.format(counts=Count(False))
-        if race.name in self._noted:
-            return text
-        self._noted.append(race.name)
-        return f"{note} {text}".strip()[:MESSAGE_LIMIT]

@@ -239,11 +239,10 @@ class OutboxDelivery:
             await self._conclude(await self._exchange(sent, PING, confirms=_is_pong))
 
     async def _send_info(self, row: OutboxRow, body: InfoBody) -> None:
-        policy, texts = self.settings.info_block, self.settings.texts
         until = time.monotonic() + min(INFO_WITHIN, self.within)
         while True:
             race = await self._room.race(self.within)
-            text = info_box.merged_info(race.info_bot, body.blocks, policy, texts)
+            text = info_box.merged_info(race.info_bot, body.blocks, self.settings.texts)
             left = until - time.monotonic()
             if text is None or row.state is not Delivery.SENT or left <= 0:
                 break
@@ -251,7 +250,7 @@ class OutboxDelivery:
         if text is None and row.state is Delivery.SENT:
             await self._mark(Delivery.DELIVERED, "found in the info box")
         elif text is None:
-            await self._mark(Delivery.DROPPED, f"info box left alone ({policy.value})")
+            await self._mark(Delivery.DROPPED, "the info box has no room for it, or has it")
         elif await self._mark_sent():
             sent = Action("setinfo", {"info_bot": text})
             await self._conclude(await self._exchange(sent, confirms=_shows_info(text)))

@@ -348,8 +348,7 @@ class Inbox:
             reply = await asyncio.to_thread(handler.reply, question, race)
         if not reply.text or handler.silent:
             return
-        if question.order or not handler.is_repeat(race.name, reply):
-            self.delivery.answer(reply.text, question.message.id, to=reply.to)
+        self.delivery.answer(reply.text, question.message.id, to=reply.to)
 
     async def _answer_alone(self, question: Question) -> None:
         """Answer a question. If that fails, only this answer is lost."""

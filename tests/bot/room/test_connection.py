@@ -21,7 +21,7 @@ from racebot.bot.room import answers, case, connection, events as cases, inbox
 from racebot.bot.room.answers import CommandHandler, Question, Reply
 from racebot.bot.room.inbox import RoomContext
 from racebot.bot.room.ledger_work import LedgerWork
-from racebot.chat.answers import players
+from racebot.chat import player_answers
 from racebot.errors import ConnectionLost, LedgerUnavailable
 from racebot.ledger.connection import LedgerThread, P, RunOnLedger, T
 from racebot.ledger.store import Ledger
@@ -41,7 +41,7 @@ from racebot.racetime.frames import (
 )
 from racebot.racetime.payload import Race
 from racebot.settings.commands import Command, parse_command
-from racebot.settings.model import InfoPolicy, Settings
+from racebot.settings.model import Settings
 
 NOBODY_LISTENS = "http://127.0.0.1:1"
 FINISHED = RaceUpdate(seen(result("r", "ann bo", recorded=False)))
@@ -131,7 +131,7 @@ class Scene:
     ) -> connection.RoomWatch:
         self.sockets = sockets or self.sockets
         self.site.clock = now
-        settings = Settings(info_block=InfoPolicy.NEVER, quiet_seconds=quiet)
+        settings = Settings(quiet_seconds=quiet)
         context = RoomContext(
             site=self.site,
             tokens=TokenSource(self.site, "id", SecretStr("secret")),
@@ -219,9 +219,6 @@ class Handler:
             raise LedgerUnavailable("the database is locked")
         self.answered.append(question.command.command)
         return Reply(self.compose())
-
-    def is_repeat(self, *_: object) -> bool:
-        return False
 
 
 async def test_frames_set_the_clock(scene: Scene) -> None:
@@ -343,7 +340,7 @@ async def test_an_explanation_does_not_hold_up_the_ledger_thread(tmp_path, scene
         threads.append(threading.current_thread().name)
         return explain_race(*arguments)
 
-    monkeypatch.setattr(players, "explain_race", noted)
+    monkeypatch.setattr(player_answers, "explain_race", noted)
     ledger_thread = LedgerThread()
     scene.ledger = ledger = await ledger_thread.run(Ledger.open, tmp_path / "racebot.db")
     settings = Settings()

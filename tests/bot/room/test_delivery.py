@@ -23,7 +23,7 @@ from racebot.ledger.outbox import Body, ChatBody, Delivery, InfoBody, Message, M
 from racebot.ledger.store import Ledger
 from racebot.racetime.frames import PONG, Action, ChatHistory, ChatMessage, Event, Other, RaceUpdate, Refusal
 from racebot.racetime.payload import Race
-from racebot.settings.model import InfoPolicy, Settings
+from racebot.settings.model import Settings
 
 ROOM = "orb/r"
 CLOSED = Refusal(("This race chat is now closed. No new messages may be added.",))
@@ -63,15 +63,12 @@ class FakeRoom:
         self.conversation = Conversation(self.send)
         self._answer(RaceUpdate(self.race))
 
-    def new_sender(
-        self,
-        info: InfoPolicy = InfoPolicy.WHEN_EMPTY,
-        call: RunOnLedger = at_once,
-        confirm_within: float = 0.05,
-    ) -> OutboxDelivery:
+    def new_sender(self, call: RunOnLedger = at_once, confirm_within: float = 0.05) -> OutboxDelivery:
         """Start the bot again."""
-        settings, within = Settings(info_block=info), confirm_within
-        self.sender = OutboxDelivery(ROOM, self.ledger, call, self.clock, settings, "bot", backoff(), within)
+        settings = Settings()
+        self.sender = OutboxDelivery(
+            ROOM, self.ledger, call, self.clock, settings, "bot", backoff(), confirm_within
+        )
         return self.sender
 
     async def deliver(self, *, connect: bool = True) -> None:
@@ -445,23 +442,14 @@ async def test_meta_waits_until_the_connection_shows_the_race(room: FakeRoom) ->
 # Info
 
 
-@pytest.mark.parametrize(
-    ("policy", "before", "after", "state"),
-    [
-        (InfoPolicy.WHEN_EMPTY, SEED, SEED, "dropped"),
-        (InfoPolicy.APPEND, SEED, f"{SEED}\n{BLOCK}", "delivered"),
-    ],
-)
-async def test_info_block_is_merged_into_the_info_box(
-    room: FakeRoom, policy: InfoPolicy, before: str, after: str, state: str
-) -> None:
-    room.put("g1", InfoBody((BLOCK,)))
-    room.new_sender(policy)
-    room.race = replace(RECORDED, info_bot=before)
-    await room.deliver()
-    assert room.race.info_bot == after
-    assert len(room.done("setinfo")) == (state == "delivered")
-    assert room.states == [state]
+async def test_info_block_is_merged_into_the_info_box_once(room: FakeRoom) -> None:
+    room.race = replace(RECORDED, info_bot=SEED)
+    for guid in ("g1", "g2"):
+        room.put(guid, InfoBody((BLOCK,)))
+        await room.deliver()
+    assert room.race.info_bot == f"{SEED}\n{BLOCK}"
+    assert len(room.done("setinfo")) == 1
+    assert room.states == ["delivered", "dropped"]
 
 
 async def test_an_info_box_set_before_a_crash_is_not_set_again(room: FakeRoom) -> None:

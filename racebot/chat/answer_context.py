@@ -103,21 +103,19 @@ def change_of(rated: RatedRace | None, person: NamedPlayer) -> Change | None:
     return next((change for change in rated.changes if change.player == person.id), None) if rated else None
 
 
-def find_person(context: Context, text: str, race: Race, asker: NamedPlayer) -> NamedPlayer | None:
+def find_person(context: Context, text: str, race: Race) -> NamedPlayer | None:
     """Return the player with a name or full name (`name#1234`), or None.
 
     If no name matches, names are compared in plain letters, and then without `AROUND_NAMES`. If several
-    share a name, the one in the room is chosen, otherwise the one with most races. `me` may be the asker.
+    share a name, the one in the room is chosen, otherwise the one with most races.
     """
     called = context.ledger.players.called
     found = _people(race, text, str.casefold, called) or _people(
         race, text, fold_name, partial(called, roughly=True)
     )
     bare = text.strip(AROUND_NAMES)
-    if not found and bare.casefold() == "me":
-        return asker
     if not found and bare not in {"", text}:
-        return find_person(context, bare, race, asker)
+        return find_person(context, bare, race)
 
     def races(person: NamedPlayer) -> int:
         standing = context.standing(person)
@@ -141,31 +139,6 @@ def _people(
         and (compared(e.name) == name or (compared(e.name), e.discriminator or "") == parts)
     ]
     return meant or [in_room.get(each.id, NamedPlayer(each.id, each.shown)) for each in called(text)]
-
-
-def find_pair(
-    context: Context, text: str, race: Race, asker: NamedPlayer
-) -> tuple[NamedPlayer, NamedPlayer] | str:
-    """Return the two players to compare: two named players, or the asker and one named player.
-
-    Names can contain spaces, so every space may separate them. Return the name that was not found, or the
-    whole text if it is unclear which part is the name.
-    """
-
-    def find(name: str) -> NamedPlayer | None:
-        return find_person(context, name, race, asker)
-
-    if (named := find(text)) is not None:
-        return asker, named
-    words, unknown = text.split(), text
-    for cut in range(1, len(words)):
-        names = " ".join(words[:cut]), " ".join(words[cut:]).lstrip("@")
-        one, other = map(find, names)
-        if one is not None and other is not None:
-            return one, other
-        if one is not None or other is not None:
-            unknown = names[one is not None]
-    return unknown
 
 
 def unknown_player(context: Context, text: str) -> str:

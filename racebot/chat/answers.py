@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from racebot import __version__
-from racebot.chat.answers import odds, players
-from racebot.chat.answers.context import Context, find_person, one_message, unknown_player
+from racebot.chat import player_answers
+from racebot.chat.answer_context import Context, find_person, one_message, unknown_player
 from racebot.ledger.rows import Leaderboard, NamedPlayer
 from racebot.queries.standings import listing_of
 from racebot.racetime.payload import Race
@@ -40,21 +40,18 @@ class Answers:
             return one_message(phrases, texts)
         race = self.settler.ledger.people.amended(race)
         asker = self.settler.ledger.people.known(asker)
-        goal, count = race.goal, players.USUAL_LENGTH
+        goal: str | None = race.goal
         if command.command is Command.LEADERBOARD and command.argument:
-            chosen = self._chosen_leaderboard(command.argument.rstrip(CLOSING), race)
-            if chosen is None:
-                return texts.unknown_leaderboard
-            goal, count = chosen
+            goal = self._goal_named(command.argument.rstrip(CLOSING), race)
+        if goal is None:
+            return texts.unknown_leaderboard
         boards = self._boards(race, goal)
-        answers = [self._answer_on(self._context(board), command, count, race, asker) for board in boards]
+        contexts = [Context(board, self.settler, self.settings) for board in boards]
+        answers = [self._answer_on(context, command, race, asker) for context in contexts]
         if len(set(answers)) > 1 and command.command is not Command.LEADERBOARD:
             titles = [texts.board.format(leaderboard=plain(board.name)) for board in boards]
             answers = [title + text for title, text in zip(titles, answers, strict=True) if text]
         return one_message(dict.fromkeys(answers), texts)
-
-    def _context(self, board: Leaderboard) -> Context:
-        return Context(board, self.settler, self.settings)
 
     def _boards(self, race: Race, goal: str) -> list[Leaderboard]:
         """Return the leaderboards of the race, of a goal, or with a name.
@@ -81,16 +78,6 @@ class Answers:
         raced = [(at, board) for board in boards if (at := ledger.standings.latest_race(board))]
         return [max(raced, key=itemgetter(0))[1]] if raced else []
 
-    def _chosen_leaderboard(self, text: str, race: Race) -> tuple[str, int] | None:
-        """Return the goal and number of players that `!leaderboard` asks for; None for an unknown name."""
-        name, _, number = text.rpartition(" ")
-        if goal := self._goal_named(text, race):
-            return goal, players.USUAL_LENGTH
-        if not (number.isdecimal() and number.isascii()):
-            return None
-        goal = race.goal if name.casefold() in {"", "top"} else self._goal_named(name, race)
-        return (goal, int(number)) if goal else None
-
     def _goal_named(self, text: str, race: Race) -> str | None:
         """Return the goal whose leaderboard has a name in full or, failing that, in part."""
         wanted = text.casefold()
@@ -101,34 +88,31 @@ class Answers:
             for goal in (board.goals or (board.name,))
         ]
         found = [goal for goal, names in named if wanted in names]
-        if not found and not wanted.isdecimal():  # a number alone says how many players to name
+        if not found:
             found = [goal for goal, names in named if any(wanted in name for name in names)]
         return race.goal if race.goal in found else next(iter(found), None)
 
-    def _answer_on(
-        self, context: Context, command: ParsedCommand, count: int, race: Race, asker: NamedPlayer
-    ) -> str:
-        match command.command:
-            case Command.LEADERBOARD:
-                return players.leaderboard(context, count, asker)
-            case Command.ODDS:
-                return odds.answer(context, race)
-            case Command.VERSUS:
-                return odds.versus(context, command.argument, race, asker)
+    def _answer_on(self, context: Context, command: ParsedCommand, race: Race, asker: NamedPlayer) -> str:
+        if command.command is Command.LEADERBOARD:
+            return player_answers.leaderboard(context, asker)
+        if command.command is Command.ODDS:
+            return player_answers.odds_of(context, race)
         person: NamedPlayer | None = asker
         if command.argument:
-            person = find_person(context, command.argument, race, asker)
+            person = find_person(context, command.argument, race)
         if person is None:
             return unknown_player(context, command.argument)
         if self.settler.ledger.people.is_hidden_from(asker.id, person.id):
             return context.texts.player_hidden
+        if command.command is Command.VERSUS:
+            return player_answers.versus(context, asker, person)
         if command.command in {Command.SCORE, Command.NEED}:
-            found = players.score(context, command.command, person, race)
+            found = player_answers.score(context, command.command, person, race)
             others = (own for own in self.settings.leaderboards if own.category in {"", race.category})
             if not found and any(own.scoring for own in others):
                 return context.texts.scores_missing.format(leaderboard=context.name, cut=Count(False))
             return found
-        answer = players.rating if command.command is Command.RATING else players.why
+        answer = player_answers.rating if command.command is Command.RATING else player_answers.why
         return answer(context, person, race)
 
 

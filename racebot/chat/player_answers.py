@@ -1,18 +1,19 @@
-"""The answers about players: `!rating`, `!leaderboard`, `!why`, `!score` and `!need`."""
+"""The answers about players: `!rating`, `!leaderboard`, `!why`, `!score`, `!need`, `!odds` and `!vs`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from racebot.chat.answers.context import Context, change_of, one_message
+from racebot.chat.answer_context import Context, change_of, one_message
 from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_points, unbroken
-from racebot.chat.links import board_page
-from racebot.chat.rating_message import MESSAGE_LIMIT, why_score
+from racebot.chat.links import board_page, comparison_page
+from racebot.chat.rating_message import why_score
 from racebot.ledger.rows import NamedPlayer, Standing
 from racebot.queries.explain import Explanation, ReasonKind, explain_race, in_words, rules_in
 from racebot.queries.history import last_race
 from racebot.queries.leaderboard import board_totals, place_among, top_players
-from racebot.queries.player import next_points
+from racebot.queries.odds import odds
+from racebot.queries.player import compared, next_points
 from racebot.queries.scores import league, scored
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
@@ -24,8 +25,8 @@ from racebot.settings.texts import Texts
 from racebot.text.format import Count, integer, signed, timer
 from racebot.text.safe import plain
 
-USUAL_LENGTH = 5
-LONGEST = 25
+FIRST, FAVORITES = 5, 8
+"""How many players of a leaderboard to name, and how many entrants by their chances."""
 
 
 def rating(context: Context, person: NamedPlayer, race: Race) -> str:
@@ -48,31 +49,24 @@ def rating(context: Context, person: NamedPlayer, race: Race) -> str:
     if standing is not None:
         races, finishes, wins = map(Count, (standing.races, standing.finishes, standing.wins))
         phrases.append(texts.rating_record.format(races=races, finishes=finishes, wins=wins))
-        if (before := change_of(last_race(context.ledger, board, person.id), person)) is not None:
-            phrases.append(texts.rating_last.format(change=signed(before.points_change)))
     return one_message(phrases, texts)
 
 
-def leaderboard(context: Context, count: int, asker: NamedPlayer) -> str:
-    """Write a leaderboard's first `count` players, as many as fit, and the asker's own place."""
+def leaderboard(context: Context, asker: NamedPlayer) -> str:
+    """Write a leaderboard's first players and the asker's own place."""
     texts, board, listing = context.texts, context.board, context.listing
-    count = min(max(count, 1), LONGEST)
-    players = top_players(context.ledger, board, listing, count)
+    players = top_players(context.ledger, board, listing, FIRST)
     if not players:
         return texts.leaderboard_empty.format(needed=listing.minimum_finishes)
     listed = board_totals(context.ledger, board, listing).listed
-    entries = [_entry(context, place, standing) for place, standing in players]
-    end = [context.link_phrase(board_page(context.settings, context.ledger, board))]
+    opening = texts.leaderboard.format(leaderboard=context.name, count=len(players), listed=listed)
+    phrases = [_entry(context, place, standing) for place, standing in players]
     own = context.standing(asker)
     if own is not None and not own.hidden and own.player not in {s.player for _, s in players}:
         place, _ = place_among(context.ledger, board, own, listing)
-        end.insert(0, context.standing_phrase(asker, own) if place is None else _entry(context, place, own))
-    for shown in range(len(entries), 0, -1):
-        opening = texts.leaderboard.format(leaderboard=context.name, count=shown, listed=listed)
-        text = opening + texts.separator.join(filter(None, [*entries[:shown], *end]))
-        if len(text) <= MESSAGE_LIMIT:
-            return text
-    return one_message(entries[:1], texts, opening)
+        phrases.append(context.standing_phrase(asker, own) if place is None else _entry(context, place, own))
+    phrases.append(context.link_phrase(board_page(context.settings, context.ledger, board)))
+    return one_message(phrases, texts, opening)
 
 
 def _entry(context: Context, place: int, standing: Standing) -> str:
@@ -177,3 +171,62 @@ def score(context: Context, command: Command, person: NamedPlayer, race: Race) -
         texts.score_cut.format(**values) if forecast is not None else "",
     ]
     return one_message(phrases, texts)
+
+
+def odds_of(context: Context, race: Race) -> str:
+    """Write the entrants' chances to win, or why there are none."""
+    texts = context.texts
+    phrases = odds_phrases(context, race)
+    if not phrases:
+        return texts.odds_none.format(counts=Count(True))
+    return one_message(phrases, texts, texts.odds.format(leaderboard=context.name))
+
+
+def odds_phrases(context: Context, race: Race) -> list[str]:
+    """List the best entrants' chances to win, the favorite first, and count the others.
+
+    There are none unless two known entrants who are not hidden wait for the start, without teams.
+    """
+    texts, hidden = context.texts, context.ledger.people.hidden()
+    entrants = [entrant for entrant in race.entrants if entrant.user_id is not None]
+    teams = context.board.teams != TeamPolicy.INDIVIDUAL and any(each.team for each in race.entrants)
+    if not race.before_start or race.hidden or teams:
+        return []
+    names = chat_names(entrants, texts)
+    found = odds(context.ledger, context.board, [str(entrant.user_id) for entrant in entrants])
+    visible = [each for each in found if each.id not in hidden]
+    if len(visible) < 2:
+        return []
+    visible.sort(key=lambda each: (-each.forecast.win_chance, names[each.id]))
+    phrases = []
+    for each in visible[:FAVORITES]:
+        ranked = each.new or context.is_ranked(context.ledger.standings.get(context.board, each.id))
+        values = {"name": names[each.id], "chance": percent(each.forecast.win_chance, texts)}
+        phrases.append(texts.odds_player.format(**values, ranked=Count(ranked), new=Count(each.new)))
+    if len(visible) > FAVORITES:
+        phrases.append(texts.more.format(count=len(visible) - FAVORITES))
+    return list(map(unbroken, phrases))
+
+
+def versus(context: Context, asker: NamedPlayer, other: NamedPlayer) -> str:
+    """Compare the asker with another player."""
+    texts, board, ledger = context.texts, context.board, context.ledger
+    if asker.id == other.id:
+        return texts.versus_whom.format(command=context.settings.command_prefix + Command.VERSUS)
+    found = compared(ledger, board, asker.id, other.id)
+    points, other_points = (
+        shown_points(
+            next_points(ledger, board, person.id), texts, ranked=context.is_ranked(context.standing(person))
+        )
+        for person in (asker, other)
+    )
+    record = texts.versus_record.format(won=found.ahead, lost=found.behind, met=Count(found.met))
+    opening = texts.versus.format(name=plain(asker.name), other=plain(other.name), leaderboard=context.name)
+    page = comparison_page(context.settings, ledger, board, asker.id, other.id)
+    phrases = [
+        record if found.met else texts.versus_never,
+        texts.versus_points.format(points=points, other_points=other_points),
+        texts.versus_chance.format(chance=percent(found.chance, texts), other=plain(other.name)),
+        context.link_phrase(page) if found.met else "",
+    ]
+    return one_message(phrases, texts, opening)

@@ -1,1 +1,0 @@
-"""Answers to chat commands, each one message, put together by `answers`."""
