@@ -271,9 +271,9 @@ def test_leaderboard_shows_the_first_players(ledger: Ledger) -> None:
     assert ask(Command.LEADERBOARD) == f"Any Orb, top 3 of 3: {' · '.join(told)}"
     names = " ".join(f"p{number}" for number in range(9))
     add(ledger, *(result(f"d{number}", names, after=9 + number) for number in range(3)))
-    told = ask(Command.LEADERBOARD, by=CY)
-    assert told.startswith("Any Orb, top 5 of 12: 1 P0 ")
-    assert told.split(" · ")[5].startswith("12 Cy ")
+    answer = ask(Command.LEADERBOARD, by=CY)
+    assert answer.startswith("Any Orb, top 5 of 12: 1 P0 ")
+    assert answer.split(" · ")[5].startswith("12 Cy ")
 
 
 @pytest.mark.parametrize("named", ["Map Rando S3", "s3"])
