@@ -33,8 +33,8 @@ import certifi
 import numpy as np
 import trustme
 from large_ledger import CATEGORY, GOAL, cpu_seconds, environment, peak_mib, people
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import FakeRoom, Frame
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import FakeSite
@@ -50,18 +50,29 @@ class Stage:
     def __init__(self) -> None:
         self._rng = random.Random(1)
         self._site = FakeSite(category=CATEGORY, goals=(GOAL,), rng=self._rng)
-        self._misbehaviour = Misbehaviour()
+        self._sockets: set[asyncio.Task[None]] = set()
         self._rooms: list[FakeRoom] = []
 
     async def serve(self, pipe: Connection, certificate: Path) -> None:
         """Carry out orders until the pipe is closed."""
-        served = serve(self._site, misbehaviour=self._misbehaviour, list_cache=0.0, certificate=certificate)
-        async with served as address:
+        async with serve(self._site, wrap=self._noted, list_cache=0.0, certificate=certificate) as address:
             pipe.send(address)
             with contextlib.suppress(EOFError):
                 while True:
                     name, arguments = await asyncio.to_thread(pipe.recv)
                     pipe.send(await getattr(self, name)(*arguments))
+
+    def _noted(self, app: ASGIApp) -> ASGIApp:
+        """Return an application that serves each socket in a task, which `drop` can end."""
+
+        async def noted(scope: Scope, receive: Receive, send: Send) -> None:
+            task = asyncio.ensure_future(app(scope, receive, send))
+            if scope["type"] == "websocket":
+                self._sockets.add(task)
+                task.add_done_callback(self._sockets.discard)
+            await asyncio.wait({task})
+
+        return noted
 
     async def open(self, rooms: int) -> None:
         """Open and start `rooms` races, each with separate entrants."""
@@ -75,7 +86,7 @@ class Stage:
             self._rooms.append(room)
 
     async def joined(self) -> int:
-        return self._misbehaviour.open_sockets
+        return len(self._sockets)
 
     async def each(self, act: str, window: float) -> list[float]:
         """Let all races `finish` or `record`. Return the seconds that the bot took after each."""
@@ -100,8 +111,9 @@ class Stage:
         recorded = time.monotonic()
         return await heard - recorded
 
-    async def drop(self) -> int:
-        return self._misbehaviour.drop_sockets()
+    async def drop(self) -> None:
+        for socket in list(self._sockets):
+            socket.cancel()
 
 
 def _heard(room: FakeRoom, wanted: Callable[[Frame], bool]) -> asyncio.Future[float]:

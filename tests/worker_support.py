@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from forks import PACE, fork
-from spoiler import Spoiler
+from spoiler import SpoiledSocket, Spoiler
 
 from racebot.ledger.store import Ledger
 from racebot.sandbox.room import FakeRoom
@@ -185,9 +185,16 @@ def start(
 async def open_sandbox(folder: Path, *, seed: int = 7) -> AsyncIterator[Sandbox]:
     """Serve a sandbox, with an empty database beside it."""
     site = FakeSite(rng=random.Random(seed))
-    misbehaviour = Spoiler()
-    async with serve(site, misbehaviour=misbehaviour, list_cache=0.0, race_cache=RACE_CACHE) as address:
-        yield Sandbox(site, address, folder / "racebot.db", misbehaviour)
+    faults = Spoiler()
+    async with served(site, faults) as address:
+        yield Sandbox(site, address, folder / "racebot.db", faults)
+
+
+def served(site: FakeSite, faults: Spoiler, port: int = 0) -> contextlib.AbstractAsyncContextManager[str]:
+    """Serve a site with faults, and with the short caches of tests."""
+    return serve(
+        site, port=port, list_cache=0.0, race_cache=RACE_CACHE, wrap=faults.serving, ws=SpoiledSocket
+    )
 
 
 def finish(room: FakeRoom, *minutes: int) -> None:

@@ -19,7 +19,6 @@ from racebot.sandbox.race_state import (
     RaceStatus,
     RuleError,
     Team,
-    UnknownError,
     User,
     ordinal,
     slugify,
@@ -56,24 +55,16 @@ class ChatRoom(RaceState):
         monitor = self.category.may_moderate(user) or user is self.opened_by or user in self.monitors
         return self._post(text, user=user, monitor=monitor)
 
-    def say_as_bot(self, bot: Bot, text: str, *, direct_to: User | None = None, **options: Any) -> ChatLine:
-        """Post a bot's chat line, or send it privately to one user. `options` are `pinned` and `actions`."""
+    def say_as_bot(
+        self, bot: Bot, text: str, *, direct_to: User | None = None, actions: dict[str, Any] | None = None
+    ) -> ChatLine:
+        """Post a bot's chat line with its buttons, or send it privately to one user."""
         if direct_to is None:
-            return self._post(text, bot=bot, **options)
-        note = self._line(text, bot=bot, direct_to=direct_to, **options)
+            return self._post(text, bot=bot, actions=actions or {})
+        note = self._line(text, bot=bot, direct_to=direct_to, actions=actions or {})
         self.notes.append(note)
         self._send(render.note_frame(note, self.site.clock()))
         return note
-
-    def set_pin(self, message_id: str, *, pinned: bool) -> None:
-        """Pin or unpin a chat line, as moderators and bots can while chat is open."""
-        self._require(self.chat_open, "chat is closed")
-        line = next((line for line in self.chat if line.id == message_id), None)
-        if line is None:
-            raise UnknownError(f"{self.name}: no message {message_id!r}")
-        if line.pinned is not pinned:
-            line.pinned = pinned
-            self._send_line("chat.pin" if pinned else "chat.unpin", line)
 
     def set_info(self, bot: Bot, info: str) -> None:
         """Replace the `info_bot` field, which all bots of the category share."""
@@ -90,9 +81,8 @@ class ChatRoom(RaceState):
         return True
 
     def history(self) -> Frame:
-        """Return the answer to `gethistory`: the last 100 messages and all pinned ones, those last."""
-        shown = [line for line in self.chat[:-100] if line.pinned] + self.chat[-100:]
-        messages = [render.message(self, line) for line in sorted(shown, key=lambda line: line.pinned)]
+        """Return the answer to `gethistory`: the last 100 messages."""
+        messages = [render.message(self, line) for line in self.chat[-100:]]
         return render.frame("chat.history", self.site.clock(), messages=messages)
 
     def listen(self, listener: Callable[[Frame], None]) -> Callable[[], None]:
@@ -114,10 +104,6 @@ class ChatRoom(RaceState):
             for frame in frames:
                 listener(frame)
 
-    def _send_line(self, kind: str, line: ChatLine) -> ChatLine:
-        self._send(render.frame(kind, self.site.clock(), message=render.message(self, line)))
-        return line
-
     def _tell(self, text: str, *, bumps: int = 1, highlight: bool = False) -> None:
         """Announce a change in chat, and show the race as it is then."""
         self._post(text, highlight=highlight)
@@ -130,7 +116,8 @@ class ChatRoom(RaceState):
     def _post(self, text: str, **about: Any) -> ChatLine:
         line = self._line(text, **about)
         self.chat.append(line)
-        return self._send_line("chat.message", line)
+        self._send(render.frame("chat.message", self.site.clock(), message=render.message(self, line)))
+        return line
 
     def _require(self, condition: bool, otherwise: str) -> None:
         if not condition:

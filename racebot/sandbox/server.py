@@ -1,13 +1,15 @@
-"""The sandbox's server: the site's endpoints with its headers and errors, and pages of its own."""
+"""The sandbox's server: the site's endpoints, own pages, and commands for what people do on the site."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import html
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
+from inspect import Parameter, signature
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -15,6 +17,7 @@ from urllib.parse import parse_qsl
 
 import uvicorn
 from jinja2 import Environment, PackageLoader
+from pydantic import ValidationError, validate_call
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
@@ -24,9 +27,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from racebot.sandbox import discord, render, scenario
-from racebot.sandbox.control import Control
-from racebot.sandbox.misbehaviour import Break, Misbehaviour, Outgoing, page
-from racebot.sandbox.race_state import ordinal, timer
+from racebot.sandbox.race_state import SandboxError, UnknownError, User, ordinal, timer
 from racebot.sandbox.room import FakeRoom, Frame
 from racebot.sandbox.session import BotSession
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite, Visit
@@ -36,31 +37,43 @@ LIST_CACHE_SECONDS = 60
 RACE_CACHE_SECONDS = 5
 PER_PAGE = 10
 PER_PAGE_LIMIT = 100
+CONTROL = "/sandbox/control"
+"""`POST /sandbox/control/COMMAND` takes and returns JSON. No race has this address: slugs end in a number."""
+
+Wrap = Callable[[ASGIApp], ASGIApp]
 
 
 class SandboxServer:
     """The HTTP and WebSocket endpoints of a site, as an ASGI application.
 
     A category's data are cached for `list_cache` seconds and a race's for `race_cache`, by default as on the
-    site. The list of past races is never cached.
+    site. The list of past races is never cached. `wrap` puts something before the endpoints, such as faults.
     """
 
     def __init__(
         self,
         site: FakeSite,
-        misbehaviour: Misbehaviour,
         *,
         list_cache: float = LIST_CACHE_SECONDS,
         race_cache: float = RACE_CACHE_SECONDS,
+        wrap: Wrap = lambda app: app,
     ) -> None:
         self.site = site
-        self.misbehaviour = misbehaviour
         self._list_cache = list_cache
         self._race_cache = race_cache
         self._cached: dict[str, tuple[float, dict[str, Any]]] = {}
-        self._app = Starlette(
+        self._commands: dict[str, Callable[..., object]] = {
+            "open": site.open_race,
+            "add_user": site.add_user,
+            "rename_user": site.rename_user,
+            "delete_user": site.delete_user,
+            "rename_goal": site.rename_goal,
+            "revoke_tokens": site.revoke_tokens,
+        }
+        app = Starlette(
             routes=[
-                *Control(site, misbehaviour).routes(),
+                Route(CONTROL, self.usage),
+                Route(CONTROL + "/{command}", self.command, methods=["POST"]),
                 *discord.routes(site),
                 Route("/discord", lambda _: _discord_page(site)),
                 Route("/", self.index_page),
@@ -79,31 +92,68 @@ class SandboxServer:
             ],
             exception_handlers={404: _not_found},
         )
+        self._app = wrap(app)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Count the request, as the site's front proxy would, and answer it, or inject a planned fault."""
+        """Count the request, as the site's front proxy would, and answer it."""
         path = scope.get("path", "")
-        answer: ASGIApp = self._app
         if path == "/o/token" or path.endswith("/data") or path.startswith(("/ws/", "/api/")):
-            query, method = HTTPConnection(scope).url.query, scope.get("method", "GET")
-            self.site.requests.append(Visit(path, query, method))
-            await self.misbehaviour.stalled()
-            if scope["type"] == "http" and (fault := self.misbehaviour.next_http(path)) is not None:
-                answer = fault
-        await answer(scope, receive, send)
+            self.site.requests.append(
+                Visit(path, HTTPConnection(scope).url.query, scope.get("method", "GET"))
+            )
+        await self._app(scope, receive, send)
+
+    async def usage(self, request: Request) -> Response:
+        """List the commands with their arguments."""
+        return JSONResponse({"commands": [self._usage(name) for name in self._names()]})
+
+    async def command(self, request: Request) -> Response:
+        """Do what people do on the site's pages, with the arguments of the body."""
+        name = request.path_params["command"]
+        if name not in self._names():
+            return _refusal(404, f"unknown command. Commands: {', '.join(self._names())}")
+        if not request.headers.get("content-type", "").startswith("application/json"):
+            # CSRF protection: a page of another site cannot send this content type.
+            return _refusal(415, "the body must be application/json")
+        try:
+            return JSONResponse(self._carry_out(name, dict(await request.json())))
+        except SandboxError as error:
+            return _refusal(404 if isinstance(error, UnknownError) else 409, str(error))
+        except ValidationError:
+            return _refusal(400, f"an argument is missing, unknown or of the wrong kind: {self._usage(name)}")
+        except (TypeError, ValueError):
+            return _refusal(400, "the body is not a JSON object")
+
+    def _names(self) -> list[str]:
+        return sorted(_ROOM_COMMANDS | self._commands.keys())
+
+    def _usage(self, name: str) -> str:
+        """Return a command's name and its arguments, those that may be left out in brackets."""
+        of_room = name in _ROOM_COMMANDS
+        parameters = signature(getattr(FakeRoom, name) if of_room else self._commands[name]).parameters
+        listed = [_argument(each) for each in parameters.values()]
+        return " ".join([name, *(["race", *listed[1:]] if of_room else listed)])
+
+    def _carry_out(self, name: str, given: dict[str, Any]) -> object:
+        room = self.site.room(str(given.pop("race", ""))) if name in _ROOM_COMMANDS else None
+        answer = validate_call(getattr(room, name) if room else self._commands[name])(**given)
+        match room or answer:
+            case FakeRoom() as shown:
+                return render.race(shown)
+            case User() as user:
+                return render.user(user, self.site.category)
+        return {"ok": True}
 
     async def token(self, request: Request) -> Response:
         form = dict(parse_qsl((await request.body()).decode(errors="replace")))
         token = None
         if form.get("grant_type") == "client_credentials":
             token = self.site.issue_token(form.get("client_id", ""), form.get("client_secret", ""))
-        headers = {"Cache-Control": "no-store"}
         if token is None:
-            headers["WWW-Authenticate"] = 'Bearer error="invalid_client"'
-            return JSONResponse({"error": "invalid_client"}, 401, headers)
+            return JSONResponse({"error": "invalid_client"}, 401)
         scope = "read chat_message race_action create_race"
         answer = {"access_token": token, "expires_in": self.site.token_seconds, "token_type": "Bearer"}
-        return JSONResponse({**answer, "scope": scope}, headers=headers)
+        return JSONResponse({**answer, "scope": scope})
 
     async def category(self, request: Request) -> Response:
         self._check_category(request)
@@ -111,7 +161,7 @@ class SandboxServer:
         if for_bot and self.site.bot_for(_bearer(request)) is None:
             return HTMLResponse("", 403)
         make = partial(render.category, self.site.category, self.site.rooms.values(), unlisted=for_bot)
-        return self._cached_answer(request, make, LIST_CACHE_SECONDS, self._list_cache)
+        return self._cached_answer(request, make, self._list_cache)
 
     async def accounts(self, request: Request) -> Response:
         """Find accounts by the beginning of a name, with or without a discriminator, or one by its id."""
@@ -131,19 +181,13 @@ class SandboxServer:
     async def races(self, request: Request) -> Response:
         self._check_category(request)
         query = request.query_params
-        try:
-            number, per_page = int(query.get("page", 1)), int(query.get("per_page", PER_PAGE))
-        except ValueError:
-            number = per_page = 0
-        if number < 1 or per_page < 1:
-            return HTMLResponse("", 400)
-        show = query.get("show_entrants", "").lower() in ("true", "1", "yes")
+        number, per_page = int(query.get("page", 1)), int(query.get("per_page", PER_PAGE))
+        show = query.get("show_entrants") == "true"
         past, per_page = self.site.past_races(), min(per_page, PER_PAGE_LIMIT)
         return self._json(render.race_list(past, page=number, per_page=per_page, show_entrants=show))
 
     async def race(self, request: Request) -> Response:
-        make = partial(render.race, self._room(request))
-        return self._cached_answer(request, make, RACE_CACHE_SECONDS, self._race_cache)
+        return self._cached_answer(request, partial(render.race, self._room(request)), self._race_cache)
 
     async def index_page(self, request: Request) -> Response:
         if request.url.path != "/":
@@ -161,70 +205,59 @@ class SandboxServer:
             raise HTTPException(404)
         return room
 
-    def _json(self, answer: dict[str, Any], max_age: int | None = None) -> Response:
-        headers = {"X-Date-Exact": exact_time(self.site.clock())}
-        if max_age is not None:
-            headers["Cache-Control"] = f"public, max-age={max_age}, must-revalidate"
-        return JSONResponse(answer, headers=headers)
+    def _json(self, answer: dict[str, Any]) -> Response:
+        return JSONResponse(answer, headers={"X-Date-Exact": exact_time(self.site.clock())})
 
     def _cached_answer(
-        self, request: Request, make: Callable[[], dict[str, Any]], max_age: int, seconds: float
+        self, request: Request, make: Callable[[], dict[str, Any]], seconds: float
     ) -> Response:
         now, path = monotonic(), request.url.path
         until, answer = self._cached.get(path, (now, {}))
         if until <= now:
             answer = make()
             self._cached[path] = (now + seconds, answer)
-        return self._json(answer, max_age)
+        return self._json(answer)
 
     async def socket(self, ws: WebSocket) -> None:
-        refusal = self.misbehaviour.next_handshake()
         room = self.site.rooms.get(ws.path_params["race"])
-        if refusal is not None or room is None:
-            # For an unknown room the site closes the connection, so its front proxy answers 502.
-            await ws.send_denial_response(HTMLResponse(page("Bad gateway"), refusal or 502))
+        if room is None:
+            # The site closes the connection, so its front proxy answers 502.
+            await ws.send_denial_response(HTMLResponse(_page("Bad gateway"), 502))
             # Close the connection, or uvicorn logs an unfinished handshake.
             await asyncio.sleep(0)
             return
         await ws.accept()
-        outgoing: asyncio.Queue[Outgoing] = asyncio.Queue()
-        write = self.misbehaviour.writer()
-
-        def send(frame: Frame) -> None:
-            for item in write(frame):
-                outgoing.put_nowait(item)
-
+        outgoing: asyncio.Queue[Frame] = asyncio.Queue()
         is_public = ws.url.path.startswith("/ws/race/")
-        session = BotSession(self.site, room, _bearer(ws), send, is_public=is_public)
-        self.misbehaviour.opened(room.slug, outgoing)
-        tasks = [asyncio.create_task(work) for work in (self._read(ws, session), self._write(ws, outgoing))]
+        session = BotSession(self.site, room, _bearer(ws), outgoing.put_nowait, is_public=is_public)
+        writing = asyncio.create_task(_write(ws, outgoing))
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            async for text in ws.iter_text():
+                session.receive(text)
         finally:
             session.close()
-            self.misbehaviour.closed(outgoing)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            writing.cancel()
 
-    async def _read(self, ws: WebSocket, session: BotSession) -> None:
-        while (message := await ws.receive())["type"] != "websocket.disconnect":
-            await self.misbehaviour.stalled()
-            text = message.get("text")
-            session.receive(message["bytes"].decode(errors="replace") if text is None else text)
 
-    async def _write(self, ws: WebSocket, outgoing: asyncio.Queue[Outgoing]) -> None:
-        with contextlib.suppress(WebSocketDisconnect):
-            while True:
-                item = await outgoing.get()
-                await self.misbehaviour.stalled()
-                if isinstance(item, Break):
-                    if item.code is not None:  # otherwise the connection drops without a close frame
-                        await ws.close(item.code)
-                    return
-                await (ws.send_text(item) if isinstance(item, str) else ws.send_bytes(item))
+async def _write(ws: WebSocket, outgoing: asyncio.Queue[Frame]) -> None:
+    with contextlib.suppress(WebSocketDisconnect):
+        while True:
+            await ws.send_json(await outgoing.get())
+
+
+_ROOM_COMMANDS = {name for name in vars(FakeRoom) if not name.startswith("_")} | {"say"}
+_ROOM_COMMANDS -= {"entrant", "set_places"}
+"""Commands about one race. Their arguments are those of the methods, and `race`."""
+
+
+def _argument(of: Parameter) -> str:
+    """Return an argument's name, in brackets if it may be left out, with its default if that is a bool."""
+    shown = f"{of.name}={str(of.default).lower()}" if isinstance(of.default, bool) else of.name
+    return shown if of.default is Parameter.empty else f"[{shown}]"
+
+
+def _refusal(status: int, text: str) -> Response:
+    return JSONResponse({"error": text}, status)
 
 
 def _bearer(connection: HTTPConnection) -> str | None:
@@ -237,7 +270,13 @@ def _picture(request: Request) -> Response:
 
 
 def _not_found(request: Request, _: Exception) -> Response:
-    return HTMLResponse(page(f"Page not found at {request.url.path}"), 404)
+    return HTMLResponse(_page(f"Page not found at {request.url.path}"), 404)
+
+
+def _page(title: str) -> str:
+    """Return an HTML page that says no more than its title."""
+    title = html.escape(title)
+    return f'<!DOCTYPE html>\n<html lang="en"><title>{title}</title><p>{title}</p></html>\n'
 
 
 _PAGES = Environment(loader=PackageLoader("racebot.sandbox"), autoescape=True)
@@ -258,8 +297,7 @@ def room_page(site: FakeSite, room: FakeRoom) -> str:
         title=room.name,
         room=room,
         entrants=sorted(room.entrants, key=lambda entrant: (entrant.place or 999, entrant.number)),
-        pinned=[line for line in room.chat if line.pinned],
-        log=[line for line in lines if not line.pinned],
+        log=lines,
         users=[u for u in site.users.values() if not u.deleted and (not room.started or u in racers)],
     )
 
@@ -286,24 +324,25 @@ async def serve(
     site: FakeSite,
     *,
     port: int = 0,
-    misbehaviour: Misbehaviour | None = None,
     list_cache: float = LIST_CACHE_SECONDS,
     race_cache: float = RACE_CACHE_SECONDS,
     certificate: Path | None = None,
+    wrap: Wrap = lambda app: app,
+    ws: Any = "websockets-sansio",
 ) -> AsyncIterator[str]:
     """Serve a site inside a running program, and yield its address, such as `http://127.0.0.1:41234`.
 
-    Port 0 takes any free port. `certificate` is a PEM file with certificate and key, and turns on TLS.
+    Port 0 takes any free port. `certificate` is a PEM file with certificate and key, and turns on TLS. `ws`
+    is uvicorn's protocol for sockets.
 
     Raises:
         OSError: the address is not available.
     """
     # Bind here, because uvicorn exits the program when it cannot bind.
     listener = socket.create_server((HOST, port))
-    misbehaviour = misbehaviour or Misbehaviour()
     config = uvicorn.Config(
-        SandboxServer(site, misbehaviour, list_cache=list_cache, race_cache=race_cache),
-        ws=misbehaviour.protocol,
+        SandboxServer(site, list_cache=list_cache, race_cache=race_cache, wrap=wrap),
+        ws=ws,
         lifespan="off",
         log_config=None,
         log_level="warning",

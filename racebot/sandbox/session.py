@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from racebot.sandbox import render
-from racebot.sandbox.race_state import Bot, UnknownError, User
+from racebot.sandbox.race_state import Bot, User
 from racebot.sandbox.room import ChatRoom, Frame
 from racebot.sandbox.site import FakeSite
 
@@ -21,7 +21,7 @@ CORRUPT = "Unable to process that message (encountered invalid or possibly corru
 NO_GUID = "Bad request, no GUID supplied. A unique string is required to prevent duplicate messaging."
 CHAT_CLOSED = "This race chat is now closed. No new messages may be added."
 
-_ACTIONS = ("message", "pin_message", "unpin_message", "setinfo", "setmeta", "getrace", "gethistory")
+_ACTIONS = ("message", "setinfo", "setmeta", "getrace", "gethistory")
 _GUID = re.compile(r"[0-9a-z-]+")
 
 
@@ -87,8 +87,6 @@ class BotSession:
             raise _RefusedError(CORRUPT)
         elif action == "message":
             self._message(bot, data)
-        elif action in ("pin_message", "unpin_message"):
-            self._set_pin(data.get("message"), pinned=action == "pin_message")
         elif action == "setinfo":
             if info := _text("info_bot", data.get("info_bot") or ""):
                 self._room.set_info(bot, info)
@@ -119,17 +117,8 @@ class BotSession:
             bot,
             text,
             direct_to=self._recipient(data.get("direct_to")),
-            pinned=bool(data.get("pinned")),
             actions=_buttons(data.get("actions")),
         )
-
-    def _set_pin(self, message_id: Any, *, pinned: bool) -> None:
-        if not self._room.chat_open:
-            raise _RefusedError("This race chat is now closed.")
-        try:
-            self._room.set_pin(str(message_id), pinned=pinned)
-        except UnknownError:
-            raise _RefusedError("Could not find a message with that ID.") from None
 
     def _recipient(self, user_id: Any) -> User | None:
         if not user_id:

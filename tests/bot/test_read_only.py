@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from builders import settler_of
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -12,7 +13,6 @@ from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.events import Timing
 from racebot.sandbox import server
-from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import SandboxServer
 from racebot.sandbox.site import FakeSite
@@ -170,9 +170,9 @@ async def test_credentials_that_are_added_later_switch_chat_on(sandbox: Sandbox)
 async def test_one_bot_speaks_in_its_own_category_and_is_silent_in_another(tmp_path, monkeypatch) -> None:
     elsewhere = FakeSite(category="elsewhere")
 
-    def app(site: FakeSite, misbehaviour: Misbehaviour, **options: float) -> ASGIApp:
+    def app(site: FakeSite, **options: Any) -> ASGIApp:
         """Serve both categories at one address."""
-        own, other = (SandboxServer(each, misbehaviour, **options) for each in (site, elsewhere))
+        own, other = (SandboxServer(each, **options) for each in (site, elsewhere))
 
         async def chosen(scope: Scope, receive: Receive, send: Send) -> None:
             is_other = "/elsewhere/" in scope["path"] or scope["path"].rpartition("/")[2] in elsewhere.rooms

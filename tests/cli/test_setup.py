@@ -18,12 +18,11 @@ import pytest
 from forks import fork
 from past_season import add_races, past_season
 from pexpect.fdpexpect import fdspawn
-from worker_support import PATIENCE, RACE_CACHE, finish, said, start, until
+from spoiler import Spoiler
+from worker_support import PATIENCE, finish, said, served, start, until
 
 from racebot.ledger.lock import locked
 from racebot.ledger.store import Ledger
-from racebot.sandbox.misbehaviour import Misbehaviour
-from racebot.sandbox.server import serve
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.sources import load
 
@@ -50,7 +49,7 @@ class SetupRun:
 
     site: FakeSite
     address: str
-    misbehaviour: Misbehaviour
+    misbehaviour: Spoiler
     folder: Path
     terminals: list[Terminal] = field(default_factory=list)
 
@@ -120,10 +119,10 @@ class Terminal(fdspawn):  # type: ignore[misc]
 
 @asynccontextmanager
 async def setup_sandbox(folder: Path, races: int) -> AsyncIterator[SetupRun]:
-    site, misbehaviour = FakeSite(category="smr", goals=GOALS), Misbehaviour()
+    site, misbehaviour = FakeSite(category="smr", goals=GOALS), Spoiler()
     add_races(site, past_season(GOALS[0], races)["races"], GOALS[0])
     (folder / "bot").mkdir()
-    async with serve(site, misbehaviour=misbehaviour, list_cache=0.0, race_cache=RACE_CACHE) as address:
+    async with served(site, misbehaviour) as address:
         made = SetupRun(site, address, misbehaviour, folder / "bot")
         try:
             yield made

@@ -17,12 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from spoiler import Spoiler
-from worker_support import PATIENCE, RACE_CACHE, Sandbox, WorkerProcess, requested, reserved_port, until
+from worker_support import (
+    PATIENCE,
+    Sandbox,
+    WorkerProcess,
+    requested,
+    reserved_port,
+    served,
+    until,
+)
 
 from racebot.ratings import registry
 from racebot.sandbox.race_state import Bot, RaceStatus, User
 from racebot.sandbox.room import FakeRoom
-from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, FakeSite
 from racebot.settings.texts import DEFAULT_TEXTS
 
@@ -176,9 +183,7 @@ class Run:
     # ── the site and the worker ──
 
     async def _serve(self) -> None:
-        serving = serve(
-            self.site, misbehaviour=self.misbehaviour, list_cache=0.0, race_cache=RACE_CACHE, port=self._port
-        )
+        serving = served(self.site, self.misbehaviour, self._port)
         self.sandbox.address = await self._serving.enter_async_context(serving)
         self.sandbox.extra["RACEBOT_DISCORD_WEBHOOK"] = self.sandbox.address + posts.WEBHOOK
 

@@ -5,9 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from worker_support import PATIENCE
 
-from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.room import Frame
 from racebot.sandbox.server import SandboxServer
 from racebot.sandbox.session import BotSession
@@ -31,13 +29,8 @@ class Control:
 
 
 @pytest.fixture
-def misbehaviour() -> Misbehaviour:
-    return Misbehaviour()
-
-
-@pytest.fixture
-async def control(site: FakeSite, misbehaviour: Misbehaviour) -> AsyncIterator[Control]:
-    transport = httpx.ASGITransport(SandboxServer(site, misbehaviour))
+async def control(site: FakeSite) -> AsyncIterator[Control]:
+    transport = httpx.ASGITransport(SandboxServer(site))
     async with httpx.AsyncClient(transport=transport, base_url="http://sandbox") as client:
         yield Control(client)
 
@@ -96,32 +89,9 @@ async def test_deletions_and_renames_are_silent(control: Control, site: FakeSite
     assert shown[-2]["race"]["entrants"][1]["user"] is None, "the next change does"
 
 
-async def test_the_state_lists_commands_races_and_users(control: Control, site: FakeSite) -> None:
-    race = await control("open", goal="Fun", unlisted=True)
-    assert race["goal"] == {"name": "Fun", "custom": True}
-    await control("say", race=race["slug"], user="Ann", text="hi")
-    state = (await control.client.get("/sandbox/control")).json()
-    assert [one["name"] for one in state["races"]] == [race["name"]]
-    assert "enter race user [team]" in state["commands"]
-    assert {user["name"] for user in state["users"]} >= {"Ann", "Bo", "Referee"}
-    site.room(race["slug"]).say_as_bot(site.bot, "psst", direct_to=site.user("Ann"))
-    room = (await control.client.get(f"/sandbox/control/{race['slug']}")).json()
-    assert [message["message"] for message in room["chat"]] == ["hi"]
-    assert [(n["to"], n["message"], n["bot"]) for n in room["notes"]] == [("Ann", "psst", site.bot.name)]
-    assert (await control.client.get("/sandbox/control/nosuch-1")).status_code == 404
-
-
-async def test_commands_plan_faults(control: Control, site: FakeSite, misbehaviour: Misbehaviour) -> None:
-    await control("fail_http", times=2, status=502, path="/data")
-    assert (await control.client.get("/sandbox/data")).status_code == 502
-    await control("stall", seconds=2 * PATIENCE)
-    misbehaviour.clear()
-    assert (await control.client.get("/sandbox/data")).status_code == 200
-    assert await control("drop_sockets") == {"dropped": 0}
-    token = site.issue_token("sandbox", "sandbox-secret")
-    await control("revoke_tokens")
-    assert site.bot_for(token) is None
-    assert site.issued_tokens == [token]
+async def test_the_commands_are_listed(control: Control) -> None:
+    listed = (await control.client.get("/sandbox/control")).json()["commands"]
+    assert {"enter race user [team]", "say race user text", "revoke_tokens"} <= set(listed)
 
 
 async def test_errors_name_the_problem(control: Control) -> None:
@@ -140,12 +110,11 @@ async def test_another_sites_page_cannot_send_commands(control: Control) -> None
     address, plain = "/sandbox/control/open", {"Content-Type": "text/plain"}
     assert (await control.client.post(address, data={"goal": "x"})).status_code == 415
     assert (await control.client.post(address, content="{}", headers=plain)).status_code == 415
-    assert (await control.client.post(address, json=[])).status_code == 400
-    for content in (b"{", b'{"goal": "\xff"}'):
+    for content in (b"{", b"[1]", b'{"goal": "\xff"}'):
         refused = await control.client.post(
             address, content=content, headers={"Content-Type": "application/json"}
         )
-        assert (refused.status_code, refused.json()["error"]) == (400, "the body is not JSON")
+        assert (refused.status_code, refused.json()["error"]) == (400, "the body is not a JSON object")
 
 
 @pytest.mark.parametrize("given", [{"custom_goal": "SGL 2026"}, {"goal": True}])

@@ -178,13 +178,13 @@ def test_messages_show_who_wrote_them(site: FakeSite, started: Make) -> None:
     room = started()
     user = render.message(room, room.say("Ann", "!rating"))
     moderator = render.message(room, room.say("Referee", "hello"))
-    bot = render.message(room, room.say_as_bot(site.bot, "a\nb", pinned=True, actions={"Go": {"url": "x"}}))
+    bot = render.message(room, room.say_as_bot(site.bot, "a\nb", actions={"Go": {"url": "x"}}))
     system = render.message(room, room.chat[0])
     for message in (user, moderator, bot, system):
         check(message, "MESSAGE")
     assert (user["user"]["name"], user["is_monitor"], user["is_bot"]) == ("Ann", False, False)
     assert (moderator["is_monitor"], moderator["user"]["can_moderate"]) == (True, True)
-    assert (bot["user"], bot["bot"], bot["is_bot"], bot["is_pinned"]) == (None, site.bot.name, True, True)
+    assert (bot["user"], bot["bot"], bot["is_bot"]) == (None, site.bot.name, True)
     assert (system["user"], system["is_system"], system["is_monitor"]) == (None, True, None)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", user["posted_at"])
 

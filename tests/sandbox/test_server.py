@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 import websockets
-from worker_support import PATIENCE, requested, until
+from spoiler import Spoiler
+from worker_support import PATIENCE, requested, served as serve_with, until
 
-from racebot.sandbox.misbehaviour import Misbehaviour
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite
 
@@ -27,7 +27,7 @@ class Served:
     """A served site, and its client."""
 
     site: FakeSite
-    misbehaviour: Misbehaviour
+    faults: Spoiler
     client: httpx.AsyncClient
     address: str
 
@@ -43,12 +43,12 @@ class Served:
 
 @pytest.fixture
 async def served(site: FakeSite) -> AsyncIterator[Served]:
-    misbehaviour = Misbehaviour()
+    faults = Spoiler()
     async with (
-        serve(site, misbehaviour=misbehaviour, list_cache=0.0) as address,
+        serve_with(site, faults) as address,
         httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client,
     ):
-        yield Served(site, misbehaviour, client, address)
+        yield Served(site, faults, client, address)
 
 
 async def receive(ws: websockets.ClientConnection, count: int = 1) -> list[dict[str, Any]]:
@@ -61,7 +61,6 @@ async def receive(ws: websockets.ClientConnection, count: int = 1) -> list[dict[
 async def test_a_token_is_issued_for_good_credentials_only(served: Served) -> None:
     good = await served.client.post("/o/token", data=CREDENTIALS)
     assert good.status_code == 200
-    assert good.headers["cache-control"] == "no-store"
     token = good.json().pop("access_token")
     assert good.json() == {
         "access_token": token,
@@ -73,13 +72,11 @@ async def test_a_token_is_issued_for_good_credentials_only(served: Served) -> No
         bad = await served.client.post("/o/token", data=CREDENTIALS | wrong)
         assert bad.status_code == 401
         assert bad.json() == {"error": "invalid_client"}
-        assert bad.headers["www-authenticate"] == 'Bearer error="invalid_client"'
 
 
 async def test_only_the_categorys_bot_sees_unlisted_rooms(served: Served) -> None:
     room = served.site.open_race(unlisted=True)
     public = await served.client.get("/sandbox/data")
-    assert public.headers["cache-control"] == "public, max-age=60, must-revalidate"
     assert public.headers["x-date-exact"] == "2026-03-01T12:00:00.250000+00:00"
     assert public.json()["current_races"] == []
     bearer = {"Authorization": f"Bearer {await served.token()}"}
@@ -104,8 +101,6 @@ async def test_a_race_is_cached_for_five_seconds_and_a_category_for_a_minute(
             return race["version"] == 1, len(category["current_races"]) == 1
 
         assert await stale() == (True, True)
-        answer = await client.get(f"/{room.name}/data")
-        assert answer.headers["cache-control"] == "public, max-age=5, must-revalidate"
         room.enter("Ann")
         site.open_race()
         now += 4.9
@@ -123,7 +118,6 @@ async def test_past_races_come_in_pages(served: Served, finished: Make) -> None:
     async def get(query: str) -> dict[str, Any]:
         answer = await served.client.get(f"/sandbox/races/data?{query}")
         assert answer.status_code == 200
-        assert "cache-control" not in answer.headers
         return dict(answer.json())
 
     assert [race["name"] for race in (await get(""))["races"]] == names[:10]
@@ -133,9 +127,7 @@ async def test_past_races_come_in_pages(served: Served, finished: Make) -> None:
     assert len(page["races"][0]["entrants"]) == 3
     assert len((await get("per_page=500"))["races"]) == 100
     assert (await get("page=99"))["races"] == []
-    bad = await served.client.get("/sandbox/races/data?page=abc")
-    assert (bad.status_code, bad.text) == (400, "")
-    assert requested(served.site)["/sandbox/races/data"] == 5
+    assert requested(served.site)["/sandbox/races/data"] == 4
 
 
 async def test_a_missing_page_is_a_404_in_html(served: Served) -> None:
@@ -153,14 +145,14 @@ async def test_a_stall_holds_up_answers_and_frames_until_it_is_over(served: Serv
     token = await served.token()
     async with served.join(room.slug, token) as ws:
         await receive(ws, 2)
-        served.misbehaviour.stall(60)
+        served.faults.stall(60)
         await ws.send(json.dumps({"action": "message", "data": {"message": "hello", "guid": "g-1"}}))
         room.say("Ann", "hello?")
         asking = asyncio.create_task(served.client.get("/sandbox/data"))
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(ws.recv(), 0.3)
         assert not asking.done()
-        served.misbehaviour.clear()
+        served.faults.clear()
         assert (await asking).status_code == 200
         assert [frame["message"]["message"] for frame in await receive(ws, 2)] == ["hello?", "hello"]
 
@@ -173,14 +165,14 @@ async def test_only_the_sockets_of_one_race_are_dropped(
     async with served.join(rooms[0].slug) as one, served.join(rooms[1].slug) as two:
         for ws in (one, two):
             await receive(ws, 2)
-        assert served.misbehaviour.open_sockets == 2
-        assert served.misbehaviour.drop_sockets(rooms[0].slug, code=code) == 1
+        assert served.faults.open_sockets == 2
+        assert served.faults.drop_sockets(rooms[0].slug, code=code) == 1
         with pytest.raises(websockets.ConnectionClosed):
             await receive(one)
         assert one.close_code == close_code
         rooms[1].say("Ann", "still here")
         await receive(two)
-    await until(lambda: not served.misbehaviour.open_sockets)
+    await until(lambda: not served.faults.open_sockets)
 
 
 async def test_rooms_can_be_gone_after_a_restart(served: Served) -> None:
@@ -188,7 +180,7 @@ async def test_rooms_can_be_gone_after_a_restart(served: Served) -> None:
     async with served.join(room.slug) as ws:
         await receive(ws, 2)
         served.site.rooms.clear()
-        assert served.misbehaviour.drop_sockets() == 1
+        assert served.faults.drop_sockets() == 1
         with pytest.raises(websockets.ConnectionClosed):
             await receive(ws)
     with pytest.raises(websockets.InvalidHandshake):

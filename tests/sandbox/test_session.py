@@ -163,37 +163,14 @@ def test_setmeta_is_silent_and_missing_from_getrace(bot: Bot, token: str, site: 
     assert again.frames[0]["version"] == 2
 
 
-def test_gethistory_is_the_last_hundred_and_all_pinned_ones_at_the_end(bot: Bot) -> None:
-    bot.say("pinned first", pinned=True)
-    for number in range(99):
+def test_gethistory_is_the_last_hundred(bot: Bot) -> None:
+    for number in range(101):
         bot.say(f"line {number}")
-    bot.say("pinned last", pinned=True)
-    bot.say("last")
     (history,) = bot.send("gethistory")
     assert set(history) == {"type", "date", "messages"}
     assert history["type"] == "chat.history"
     texts = [message["message"] for message in history["messages"]]
-    assert len(texts) == 101
-    assert texts[0] == "line 1"
-    assert texts[-3:] == ["last", "pinned first", "pinned last"]
-
-
-def test_a_bot_pins_and_unpins_any_message_while_chat_is_open(bot: Bot, site: FakeSite) -> None:
-    line = bot.room.say(site.moderator, "the rules")
-    (frame,) = bot.send("pin_message", {"message": line.id})
-    pinned = frame["message"]
-    assert (frame["type"], pinned["id"], pinned["is_pinned"]) == ("chat.pin", line.id, True)
-    assert bot.send("pin_message", {"message": line.id}) == [], "pinned already"
-    (frame,) = bot.send("unpin_message", {"message": line.id})
-    assert (frame["type"], frame["message"]["is_pinned"]) == ("chat.unpin", False)
-    for unknown in ("x", None, 3):
-        answer = errors(bot.send("pin_message", {"message": unknown}))
-        assert answer == ["Could not find a message with that ID."]
-    bot.room.enter(site.moderator)
-    bot.room.start()
-    bot.room.finish(site.moderator)
-    bot.room.record()
-    assert errors(bot.send("pin_message", {"message": line.id})) == ["This race chat is now closed."]
+    assert (len(texts), texts[0], texts[-1]) == (100, "line 1", "line 100")
 
 
 @pytest.mark.parametrize("token", ["wrong", None])
