@@ -15,7 +15,6 @@ from racebot.queries.leaderboard import board_totals
 from racebot.queries.standings import Listing
 from racebot.settings.model import Settings
 from racebot.standings.counting import rating_rules, standing_races
-from racebot.standings.follow_settings import proposals
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +45,11 @@ class DatabaseState:
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardState:
-    """Summary of a leaderboard.
-
-    `newer_defaults` is set if racebot has newer defaults for it, `settings_changed` if the settings have
-    another model or other parameters for it than the stored ratings.
-    """
+    """Summary of a leaderboard."""
 
     leaderboard: str
     category: str
     model: str
-    newer_defaults: bool
-    settings_changed: bool
     races: int
     players: int
     last_race: datetime | None
@@ -118,7 +111,6 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
     """
     boards = ledger.leaderboards.all()
     rules = rating_rules(settings)
-    proposed = {p.stored.key: p for p in proposals(rules, boards)}
     slugs = sorted({*settings.slugs(), *(board.category for board in boards)})
     beat = read_heartbeat(ledger.path)
     age = None if beat.seen_at is None else now - beat.seen_at
@@ -145,8 +137,6 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
                 leaderboard=board.name,
                 category=board.category,
                 model=board.model,
-                newer_defaults=board.key in proposed and not proposed[board.key].in_settings,
-                settings_changed=board.key in proposed and proposed[board.key].in_settings,
                 races=ledger.ratings.count(board),
                 players=board_totals(ledger, board, Listing()).listed,
                 last_race=ledger.standings.latest_race(board),

@@ -113,9 +113,6 @@ def make_backup(
 @app.command()
 def improve(
     name: BoardName = None,
-    fit: Annotated[
-        bool, typer.Option(help="Also fit the model to the leaderboard's races; this takes about a minute.")
-    ] = True,
     yes: Yes = False,
     for_worker: Annotated[bool, typer.Option(hidden=True)] = False,
     cluster: Cluster = None,
@@ -123,13 +120,13 @@ def improve(
 ) -> None:
     """Find better parameters for a leaderboard, and use them after a preview, a confirmation and a backup.
 
-    It first offers racebot's newer defaults and your changed settings. Then it fits the model to the
-    leaderboard's own races, and offers the fit, to be kept in racebot.toml, if it predicts clearly better.
-    The stored races are then rated again, so everybody's points change. Until you agree, nothing does.
+    It fits the model to the leaderboard's own races, which takes about a minute, and offers the fit, to be
+    kept in racebot.toml, if it predicts clearly better. The stored races are then rated again, so everybody's
+    points change. Until you agree, nothing does.
 
     Example: racebot improve "Map Rando S4"
     """
-    from racebot.cli.past_races import fit_old_odds, offer_defaults, offer_fit
+    from racebot.cli.past_races import fit_old_odds, offer_fit
 
     with open_ledger(database, cluster=cluster) as (settings, ledger):
         if for_worker:  # only what moves no rating
@@ -139,6 +136,5 @@ def improve(
         boards = common.chosen_boards(ledger.leaderboards.all(), name)
         if not boards:
             console.print(NO_BOARDS)
-        offer_defaults(settings, ledger, boards, yes=yes)
-        for board in common.chosen_boards(ledger.leaderboards.all(), name) if fit else ():
+        for board in boards:
             offer_fit(settings, ledger, board, yes=yes)

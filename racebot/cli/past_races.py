@@ -33,9 +33,8 @@ from racebot.standings import backfill
 from racebot.standings.backfill import Selection
 from racebot.standings.carry_over import unknown_sources
 from racebot.standings.counting import MOVE_NO_RATING, rating_rules
-from racebot.standings.follow_settings import Proposal, apply_settings, proposals
+from racebot.standings.follow_settings import apply_settings
 from racebot.standings.improve import effect_of, rated_history, with_fitted_odds
-from racebot.standings.rebuild import save_settings
 from racebot.standings.settle import PastRacesReport, Settler
 from racebot.study.cores import cores
 from racebot.study.fit import RATINGS_FROM, Fit, fit
@@ -147,23 +146,6 @@ def _show_rated(settings: Settings, settler: Settler, boards: Iterable[Leaderboa
             tell(f"{counted(races, 'race')} of {board.name} changed no rating: {reason}{hint}")
 
 
-def offer_defaults(settings: Settings, ledger: Ledger, boards: Sequence[Leaderboard], *, yes: bool) -> None:
-    """Offer racebot's newer defaults and changed settings for leaderboards that are rated otherwise."""
-    settler = Settler(ledger, rating_rules(settings))
-    chosen = {board.key for board in boards}
-    found = [p for p in proposals(settler.rules, ledger.leaderboards.all()) if p.stored.key in chosen]
-    if boards and not found:
-        console.print("Every leaderboard is rated with the current defaults and settings.")
-    for proposal in found:
-        tell(f"{proposal.stored.name}: {proposal.reason}")
-        if _agreed(settings, ledger, proposal, yes=yes):
-            with ledger.transaction():
-                if save_settings(ledger, proposal.proposed, "asked for by `racebot improve`"):
-                    settler.rebuild(proposal.proposed)
-            carry_out_rebuilds(ledger)
-            tell(f"{proposal.stored.name}: rated again")
-
-
 def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bool) -> None:
     """Fit a leaderboard's model, and use the fit if it is better and the operator agrees, or said `--yes`."""
     board = tell_fitted_odds(Settler(ledger, rating_rules(settings)), board)
@@ -179,8 +161,16 @@ def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
         tell(f"{board.name}: {error}", to=notices)
         return
     tell(f"{board.name}: {fit_in_words(found, board.model)}")
-    proposal = Proposal(board, replace(board, model=found.model, parameters=dict(found.parameters)))
-    if not found.kept or not _agreed(settings, ledger, proposal, yes=yes):
+    new = replace(board, model=found.model, parameters=dict(found.parameters))
+    if not found.kept:
+        return
+    tables.print_proposal(console, board, new, effect_of(ledger, new))
+    races = counted(ledger.ratings.count(board), "stored race")
+    tell(
+        f"This rates {races} of {board.name} again: everybody's points, and what each past race changed, "
+        "become those of the new parameters. A backup comes first."
+    )
+    if not confirmed(settings, ledger, f"Rate {board.name} in this way?", yes=yes):
         return
     usual = defaults(registry.MODELS[found.model])
     moving = {name: value for name, value in found.parameters.items() if name not in MOVE_NO_RATING}
@@ -207,14 +197,3 @@ def fit_in_words(found: Fit, model: str) -> str:
     if found.model != model:
         text += " Its points also depend on the days between a player's races, which nobody sees in a result."
     return text
-
-
-def _agreed(settings: Settings, ledger: Ledger, proposal: Proposal, *, yes: bool) -> bool:
-    board = proposal.stored
-    tables.print_proposal(console, proposal, effect_of(ledger, proposal))
-    races = counted(ledger.ratings.count(board), "stored race")
-    tell(
-        f"This rates {races} of {board.name} again: everybody's points, and what each past race changed, "
-        "become those of the new parameters. A backup comes first."
-    )
-    return confirmed(settings, ledger, f"Rate {board.name} in this way?", yes=yes)

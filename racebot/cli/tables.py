@@ -16,18 +16,17 @@ from rich.table import Table
 
 from racebot.cli.common import tell
 from racebot.ratings.parameters import ParameterValue
-from racebot.standings.follow_settings import NEWER_DEFAULTS, OTHER_SETTINGS
 from racebot.text.format import counted, gap, signed, span
 from racebot.text.safe import printable
 
 if TYPE_CHECKING:  # a command loads only the reports that it prints
     from racebot.bot.status import Status
+    from racebot.ledger.rows import Leaderboard
     from racebot.queries.leaderboard import LeaderboardReport
     from racebot.queries.player import PlayerReport
     from racebot.queries.race import RaceReport
     from racebot.queries.scores import LeagueTable
     from racebot.scoring.rules import Rules
-    from racebot.standings.follow_settings import Proposal
     from racebot.standings.improve import Move
 
 NO_BOARDS = "No leaderboards yet: no race has been rated."
@@ -75,12 +74,13 @@ def print_scores(
     console.print(safe(f"{rules.words}."))
 
 
-def print_proposal(console: Console, wanted: Proposal, effect: Sequence[Move]) -> None:
-    """Print the parameters that a proposal changes, and the effect on the leaderboard."""
-    board, new = wanted.stored, wanted.proposed
+def print_proposal(console: Console, board: Leaderboard, new: Leaderboard, effect: Sequence[Move]) -> None:
+    """Print the parameters that change for a leaderboard, and the effect on its players."""
     model = board.model if board.model == new.model else f"{board.model} → {new.model}"
     console.print(f"{safe(board.name)} ({model})", style="bold")
-    changes = (f"{name} {_value(before)} → {_value(after)}" for name, before, after in wanted.changed())
+    before, after = board.parameters, new.parameters
+    pairs = ((name, before.get(name), after.get(name)) for name in dict.fromkeys([*before, *after]))
+    changes = (f"{name} {_value(old)} → {_value(now)}" for name, old, now in pairs if old != now)
     console.print(escape(", ".join(changes)), soft_wrap=True)
 
     def distance(move: Move) -> tuple[int, int, str]:
@@ -119,10 +119,6 @@ def print_status(console: Console, report: Status) -> None:
         names = (safe(board.leaderboard), board.category, board.model)
         made.add_row(*names, str(board.races), str(board.players), last)
     console.print(made if report.leaderboards else NO_BOARDS)
-    for board in report.leaderboards:
-        if board.newer_defaults or board.settings_changed:
-            how = NEWER_DEFAULTS if board.newer_defaults else OTHER_SETTINGS
-            tell(f"{board.leaderboard}: {how}: preview it with `racebot improve`", to=console)
     lines = {
         "Open race rooms": report.rooms,
         "Finished, to be counted": [

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,17 +13,9 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS, Room, RoomReason, RoomRule, Verdict
 from racebot.ratings import registry
-from racebot.ratings.parameters import Parameters, ParameterValue, as_json
+from racebot.ratings.parameters import Parameters, as_json
 from racebot.settings.model import NO_GOAL, Settings
 
-log = logging.getLogger(__name__)
-
-FEW_FORFEITS = {"level": -1.0}
-"""Parameters of a new leaderboard of thurstone-hurdle if hardly anybody gave up in its past races."""
-FEW_FORFEITS_FROM = 100
-"""Fewest past entrants to start with `FEW_FORFEITS`."""
-FEW = 0.02
-"""Share of the past entrants: with fewer who did not finish, it starts with `FEW_FORFEITS`."""
 MOVE_NO_RATING = (
     *("odds_scale", "odds_doubt", "odds_by_finish"),
     *("performance_scale", "performance_doubt", "finish_level", "finish_width"),
@@ -78,29 +69,6 @@ class LeaderboardConfig:
         given = {name: planned.parameters[name] for name in self.parameters}
         kept = replace(planned, model=earlier.model, parameters={**earlier.parameters, **given})
         return kept if self.teams else replace(kept, teams=earlier.teams)
-
-    def begun(
-        self, category: str, goal: str, source: Leaderboard | None, races: Iterable[RaceResult]
-    ) -> Leaderboard:
-        """Return a new leaderboard for this goal, given the one that it carries over from and past races."""
-        board = self.kept(category, goal, source)
-        if board.model != "thurstone-hurdle" or self.carry or FEW_FORFEITS.keys() & self.parameters.keys():
-            return board
-        own = filter(board.holds, races)
-        finished = [entrant.finished for race in own for entrant in race.entrants]
-        total, out = len(finished), finished.count(False)
-        if total < FEW_FORFEITS_FROM or out >= FEW * total:
-            return board
-        text = "leaderboard %s: %d of %d past entrants did not finish, so it starts with %s"
-        log.info(text, board.name, out, total, FEW_FORFEITS)
-        return replace(board, parameters={**board.parameters, **FEW_FORFEITS})
-
-    def own_parameters(self, board: Leaderboard) -> dict[str, ParameterValue]:
-        """Return a stored leaderboard's parameters that come from its races, not from racebot's defaults."""
-        own = set(MOVE_NO_RATING)
-        if FEW_FORFEITS.items() <= board.parameters.items():
-            own |= FEW_FORFEITS.keys()
-        return {n: v for n, v in board.parameters.items() if n in own and n not in self.parameters}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from racebot.errors import SettingsError
 from racebot.ledger.rows import START, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS
-from racebot.ratings import registry
-from racebot.ratings.parameters import ParameterValue, as_json
 from racebot.standings.carry_over import sources_first, states_to_carry_now, unknown_sources
-from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.counting import LeaderboardConfig
 from racebot.standings.rater import is_current
 from racebot.standings.rebuild import save_settings, update_ratings
 from racebot.standings.settle import Settler
@@ -23,53 +21,6 @@ log = logging.getLogger(__name__)
 
 SETTINGS_CHANGED = "the settings changed"
 """Reason of a rebuild."""
-NEWER_DEFAULTS = "racebot has newer defaults"
-OTHER_SETTINGS = "from the bot's next start, the settings have another model or other parameters"
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A stored leaderboard, and the same leaderboard with another model or other parameters.
-
-    If it is `in_settings`, the operator's settings say so, and the bot rates the leaderboard again at its
-    next start. Otherwise only racebot's defaults have changed.
-    """
-
-    stored: Leaderboard
-    proposed: Leaderboard
-    in_settings: bool = False
-
-    @property
-    def reason(self) -> str:
-        """Return why the leaderboard may be rated again."""
-        return OTHER_SETTINGS if self.in_settings else NEWER_DEFAULTS
-
-    def changed(self) -> list[tuple[str, ParameterValue, ParameterValue]]:
-        """Return each parameter that differs, with its values before and after; None if missing."""
-        before, after = self.stored.parameters, self.proposed.parameters
-        pairs = ((name, before.get(name), after.get(name)) for name in dict.fromkeys([*before, *after]))
-        return [(name, old, new) for name, old, new in pairs if old != new]
-
-
-def proposals(rules: RatingRules, boards: Sequence[Leaderboard]) -> list[Proposal]:
-    """Return proposals for leaderboards that use older defaults of racebot, or earlier settings."""
-    found = []
-    for board in boards:
-        config = rules.config_of(board)
-        if config is None:
-            continue
-        named = board.carry and (board.category, board.carry.source)
-        source = next((each for each in boards if (each.category, each.name) == named), None)
-        proposed = replace(config.kept(board.category, board.first_goal, source), id=board.id)
-        if proposed.model == board.model:
-            own = config.own_parameters(board)
-            proposed = replace(proposed, parameters={**proposed.parameters, **own})
-        stored = as_json(registry.create(board.model, board.parameters))  # with parameters that are new since
-        if (proposed.model, proposed.parameters) != (board.model, stored):
-            kept = config.kept(board.category, board.first_goal, board)
-            unchanged = (kept.model, kept.parameters) == (board.model, board.parameters)
-            found.append(Proposal(board, proposed, in_settings=not unchanged))
-    return found
 
 
 def follow_renames(
@@ -141,9 +92,6 @@ def apply_settings(settler: Settler, goals: Collection[str] | None = None) -> li
     """
     with settler.ledger.transaction():
         changed = _changed_boards(settler)
-        for proposal in proposals(settler.rules, settler.ledger.leaderboards.all()):
-            name = proposal.stored.name
-            log.info("leaderboard %s: racebot has newer defaults; `racebot improve` shows their effect", name)
         changed += _missing_boards(settler)
         again = changed + _outdated_boards(settler.ledger, {board.key for board in changed})
         update_ratings(settler.ledger, {board.key: START for board in again}, SETTINGS_CHANGED)
@@ -191,8 +139,7 @@ def _missing_boards(settler: Settler) -> list[Leaderboard]:
     for board in sources_first(board for _, board in missing.values()):
         log.info("leaderboard %s: new, starting with the stored races", board.name)
         config, _ = missing[board.category, board.name]
-        past = (stored.result for stored in ledger.races.of(board))
-        new = settler.new_leaderboard(config, board.category, board.first_goal, past)
+        new = settler.new_leaderboard(config, board.category, board.first_goal)
         made.append(ledger.leaderboards.save(new))
     return made
 

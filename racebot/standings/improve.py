@@ -1,4 +1,4 @@
-"""What `racebot improve` needs: the effect of a proposal, and odds fitted to a leaderboard's races.
+"""What `racebot improve` needs: the effect of other parameters, and odds fitted to a leaderboard's races.
 
 Odds and the finish forecast change no rating.
 """
@@ -13,7 +13,6 @@ from racebot.ledger.rows import START, Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.standings.carry_over import states_to_carry_now
-from racebot.standings.follow_settings import Proposal
 from racebot.standings.rebuild import RatedAgain
 from racebot.standings.settle import Settler
 from racebot.study.fit import fit_odds
@@ -69,10 +68,10 @@ class Move:
     points_after: int
 
 
-def effect_of(ledger: Ledger, proposal: Proposal) -> list[Move]:
-    """Rate a leaderboard's races as proposed, without storing anything, and return each player's move."""
-    before = ledger.standings.all(proposal.stored)
-    again = RatedAgain(ledger, proposal.proposed, START, states_to_carry_now(ledger, proposal.proposed))
+def effect_of(ledger: Ledger, proposed: Leaderboard) -> list[Move]:
+    """Rate a stored leaderboard's races in another way, without storing anything. Return players' moves."""
+    before = ledger.standings.all(proposed)
+    again = RatedAgain(ledger, proposed, START, states_to_carry_now(ledger, proposed))
     again.rate()
     after = {standing.player: standing for standing in again.standings()}
     now, then = (sorted(-each.rating for each in standings) for standings in (before, after.values()))

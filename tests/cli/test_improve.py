@@ -20,7 +20,6 @@ from racebot.errors import OrderError
 from racebot.ledger.rows import Leaderboard
 from racebot.ratings.parameters import defaults
 from racebot.ratings.registry import MODELS
-from racebot.standings.follow_settings import Proposal
 from racebot.standings.improve import Move
 from racebot.study.fit import Fit
 from racebot.study.metrics import Tally
@@ -70,34 +69,6 @@ def parameters(racebot: Run) -> dict[str, object]:
     return board["parameters"]
 
 
-def test_older_defaults_stay_and_status_says_so(racebot: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    racebot("rebuild")
-    assert parameters(racebot)["newcomer_spread"] == 1.25
-    (board,) = json.loads(racebot("status", "--json").stdout)["leaderboards"]
-    assert (board["newer_defaults"], board["settings_changed"]) == (True, False)
-    assert "newer defaults" in racebot("status").stdout
-    monkeypatch.setenv("RACEBOT_MODEL", "trueskill")
-    (board,) = json.loads(racebot("status", "--json").stdout)["leaderboards"]
-    assert (board["newer_defaults"], board["settings_changed"]) == (False, True)
-    assert "newer defaults" not in racebot("status").stdout
-
-
-def test_newer_defaults_show_a_preview_backs_up_and_rates_again(racebot: Run, tmp_path: Path) -> None:
-    shown = racebot("improve", "--no-fit").stdout
-    assert "racebot has newer defaults" in shown
-    assert "newcomer_spread 1.25" in shown
-    assert "rates 120 stored races of games again" in shown
-    assert parameters(racebot)["newcomer_spread"] == 1.25, "without a terminal, nobody said yes"
-    racebot("improve", "--no-fit", "--yes")
-    usual = defaults(MODELS["thurstone-hurdle"])
-    assert parameters(racebot)["newcomer_spread"] == usual["newcomer_spread"]
-    assert len(list((tmp_path / "state" / "backups").glob("*.db"))) == 1
-    racebot("verify")
-    (board,) = json.loads(racebot("status", "--json").stdout)["leaderboards"]
-    assert board["newer_defaults"] is False
-    assert "current defaults" in racebot("improve", "--no-fit").stdout
-
-
 def test_an_import_prints_the_command_that_improves(racebot: Run) -> None:
     Path("more.csv").write_text("race,ended_at,player,place\nnew,2026-02-01,Ann,1\nnew,2026-02-01,Bo,2\n")
     shown = racebot("import", "more.csv", "--goal", "games").stdout
@@ -110,7 +81,7 @@ def test_the_largest_moves_of_a_preview_come_first_and_the_others_are_left_out()
     moves = [Move("Ann", 1, 2, 90, 80), Move("Bo", 3, 1, 70, 95), Move("Cy", 4, 4, 60, 50)]
     board = Leaderboard("orb", "games", (), "thurstone-hurdle", {}, "individual")
     printed = io.StringIO()
-    print_proposal(Console(file=printed), Proposal(board, board), [*moves, Move("Di", 2, 3, 80, 75)])
+    print_proposal(Console(file=printed), board, board, [*moves, Move("Di", 2, 3, 80, 75)])
     *_, now, then, largest = re.split("First ten now|First ten then|Largest moves", printed.getvalue())
     shown = [re.findall("Ann|Bo|Cy|Di", each) for each in (now, then, largest)]
     assert shown == [["Ann", "Di", "Bo", "Cy"], ["Bo", "Ann", "Di", "Cy"], ["Bo", "Ann", "Di"]]
@@ -124,17 +95,16 @@ def fitted(*, kept: bool) -> Fit:
 
 
 def test_an_accepted_fit_is_written_and_rates_the_leaderboard(racebot: Run, tmp_path, monkeypatch) -> None:
-    racebot("improve", "--no-fit", "--yes")
     monkeypatch.setattr(past_races, "fit", Mock(return_value=fitted(kept=True)))
     shown = racebot("improve", "games")
     assert "79.1% of cases instead of 78.4%" in shown.stdout
     assert parameters(racebot)["newcomer_spread"] != 1.5, "without a terminal, nobody said yes"
+    assert "rates 120 stored races of games again" in shown.stdout
     racebot("improve", "games", "--yes")
+    assert len(list((tmp_path / "state" / "backups").glob("*.db"))) == 1
     assert parameters(racebot)["newcomer_spread"] == 1.5
     assert "newcomer_spread = 1.5" in (tmp_path / "racebot.toml").read_text()
     racebot("verify")
-    (board,) = json.loads(racebot("status", "--json").stdout)["leaderboards"]
-    assert board["newer_defaults"] is False
 
 
 def test_a_fit_that_gains_nothing_changes_nothing(racebot: Run, tmp_path, monkeypatch) -> None:

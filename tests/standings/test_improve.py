@@ -1,16 +1,15 @@
-import logging
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from builders import CATEGORY, GOAL, dump, existing, result
+from builders import dump, result
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.ratings.parameters import Parameters
 from racebot.standings import improve
 from racebot.standings.counting import MOVE_NO_RATING, LeaderboardConfig, RatingRules
-from racebot.standings.follow_settings import Proposal, apply_settings, proposals
+from racebot.standings.follow_settings import apply_settings
 from racebot.standings.improve import effect_of, with_fitted_odds
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
@@ -32,47 +31,19 @@ def began(ledger: Ledger) -> Settler:
     return Settler(ledger, NOW)
 
 
-def proposal_of(settler: Settler) -> Proposal:
-    (found,) = proposals(settler.rules, settler.ledger.leaderboards.all())
-    return found
-
-
-def test_a_leaderboard_with_older_defaults_is_named(began: Settler) -> None:
-    found = proposal_of(began)
-    changed = [(name, before) for name, before, _ in found.changed()]
-    assert (found.stored.name, changed) == (GOAL, [("newcomer_spread", 1.25)])
-
-
-def test_a_leaderboard_with_current_defaults_is_not_named(ledger: Ledger) -> None:
-    settler = Settler(ledger, NOW)
-    settler.add_past_races([result("a", "ann bo cy")], "import")
-    assert proposals(NOW, ledger.leaderboards.all()) == []
-
-
-def test_parameter_set_by_the_operator_is_not_an_older_default(began: Settler) -> None:
-    assert proposals(RatingRules(OLD), began.ledger.leaderboards.all()) == []
-
-
 def test_a_preview_shows_what_the_new_parameters_give_and_stores_nothing(began: Settler) -> None:
-    proposal = proposal_of(began)
+    (board,) = began.ledger.leaderboards.all()
+    proposed = replace(board, parameters={**board.parameters, "newcomer_spread": 1.0})
     before = dump(began.ledger)
-    found = effect_of(began.ledger, proposal)
+    found = effect_of(began.ledger, proposed)
     assert dump(began.ledger) == before
     with began.ledger.transaction():
-        began.rebuild(began.ledger.leaderboards.save(proposal.proposed))
-    points = {s.name: s.points for s in began.ledger.standings.all(proposal.stored)}
+        began.rebuild(began.ledger.leaderboards.save(proposed))
+    points = {s.name: s.points for s in began.ledger.standings.all(board)}
     assert {move.name: move.points_after for move in found} == points
     by_points = sorted(found, key=lambda move: -move.points_after)
     assert [move.place_after for move in by_points] == [1, 2, 3]
-    assert verify(began.ledger, proposal.proposed) == []
-
-
-def test_older_defaults_are_logged_at_the_start(began: Settler, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    apply_settings(began)
-    assert any(
-        GOAL in record.getMessage() and "racebot improve" in record.getMessage() for record in caplog.records
-    )
+    assert verify(began.ledger, proposed) == []
 
 
 def seasonal(races: int, *, dnf: str = "") -> list[RaceResult]:
@@ -93,7 +64,6 @@ def test_odds_are_fitted_and_no_rating_changes(ledger: Ledger) -> None:
     assert ledger.standings.all(fitted) == before
     assert verify(ledger, fitted) == []
     assert apply_settings(settler) == []
-    assert proposals(settler.rules, [fitted]) == []
 
 
 def test_odds_are_fitted_again_once_there_are_a_quarter_more_races(ledger: Ledger) -> None:
@@ -129,29 +99,3 @@ def test_odds_that_the_operator_set_are_not_fitted(ledger: Ledger) -> None:
     settler.add_past_races(seasonal(30), "import")
     (board,) = ledger.leaderboards.all()
     assert with_fitted_odds(settler, board, NOON).parameters["odds_scale"] == 2.0
-
-
-@pytest.mark.parametrize(
-    ("races", "dnfs", "level"), [(25, 0, -1.0), (24, 0, 0.8), (50, 3, -1.0), (49, 4, 0.8), (25, 25, 0.8)]
-)
-def test_a_leaderboard_on_which_hardly_anybody_gave_up_starts_with_a_low_hurdle(
-    ledger: Ledger, caplog: pytest.LogCaptureFixture, races: int, dnfs: int, level: float
-) -> None:
-    """With 50 races of four, 3 more entrants are 1.5 %; with 49 races, 4 more are exactly 2 %."""
-    caplog.set_level(logging.INFO)
-    settler = Settler(ledger, NOW)
-    settler.add_past_races(
-        [result("late", "ann", dnf="ed" if dnfs else "", after=999, goal="Other")], "import"
-    )
-    settler.add_past_races(seasonal(dnfs, dnf="ed") + seasonal(races)[dnfs:], "import")
-    board = existing(ledger.leaderboards.get(CATEGORY, GOAL))
-    assert board.parameters["level"] == level
-    assert ("past entrants did not finish" in caplog.text) == (level == -1.0)
-    assert proposals(settler.rules, [board]) == [], "the low hurdle is not an older default"
-    assert verify(ledger, board) == []
-
-
-def test_a_parameter_that_a_ledger_does_not_know_yet_is_no_newer_default(began: Settler) -> None:
-    (board,) = began.ledger.leaderboards.all()
-    known = {n: v for n, v in proposal_of(began).proposed.parameters.items() if n != "odds_by_finish"}
-    assert proposals(NOW, [replace(board, parameters=known)]) == []
