@@ -453,3 +453,10 @@ ALTER TABLE orders ADD COLUMN amount INTEGER;
 
 -- m033_races_on_discord
 DELETE FROM discord WHERE instr(race, ' ');
+
+-- m034_sealed_events
+ALTER TABLE players DROP COLUMN first_seen;
+ALTER TABLE events DROP COLUMN timing;
+ALTER TABLE events DROP COLUMN shown;
+ALTER TABLE event_sources DROP COLUMN added_at;
+ALTER TABLE event_sources DROP COLUMN added_by;

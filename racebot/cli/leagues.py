@@ -22,7 +22,7 @@ from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.recap import final_from
-from racebot.races.events import Event, SourceKind, Timing, by_result
+from racebot.races.events import Event, SourceKind, by_result
 from racebot.races.result import Entrant
 from racebot.races.rooms import RoomRule, room_named
 from racebot.settings import sources
@@ -54,8 +54,6 @@ def event_step(
     until: Annotated[
         datetime | None, common.date_option("For `create`: its end, at the start of this day (UTC).")
     ] = None,
-    time: Annotated[Timing, typer.Option(help="For `create`: real or in-game times.")] = Timing.REAL,
-    shown: Annotated[bool, typer.Option("--open", help="For `create`: do not seal the results.")] = False,
     late: Annotated[
         bool, typer.Option("--late", help="For `add`: count a file that comes after the end.")
     ] = False,
@@ -92,7 +90,7 @@ def event_step(
                 raise SettingsError("racebot event create: add --leaderboard NAME and --until DATE")
             planned = common.planned_boards(settings)
             board = common.one_board([*planned, *ledger.leaderboards.all()], leaderboard)
-            _show(ledger, steps.create(name, board, until, time, shown=shown))
+            _show(ledger, steps.create(name, board, until))
         elif step == "show":
             _show(ledger, ledger.events.find(name), in_full=True)
         else:
@@ -152,7 +150,7 @@ def _show(ledger: Ledger, event: Event, *, in_full: bool = False) -> None:
     if not in_full:
         return
     tell("sources: " + (", ".join(source.name for source in ledger.events.sources(event.name)) or "none yet"))
-    if not (event.closed_at or event.shown):
+    if event.closed_at is None:
         tell("the results are sealed until the event closes")
         return
     made = tables.table(None, "Player", ">Result", "Source", "Proof", "Comment", "Does not count")

@@ -21,11 +21,6 @@ ATTEMPTS: Names = {ours: COLUMNS[ours] for ours in ("player", "time", "place", "
     "comment": ("comment", "comments", "note", "notes"),
 }
 """The columns of an event's sheet."""
-IN_GAME: Names = ATTEMPTS | {
-    "time": ("igt", "in game time", "ingame time"),
-    # A forfeit may stand in the column of real times alone.
-    "status": (*COLUMNS["status"], *COLUMNS["time"]),
-}
 RESULTS = ("place", "time", "score")
 FLAGS = ("dnf", "dq", "dns")
 PAIRS = [tuple(pair) for pair in KNOWN["pairs"]]

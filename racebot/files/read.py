@@ -14,7 +14,7 @@ from typing import Any
 from racebot.errors import PayloadError
 from racebot.files.documents import Record, read_document, read_exported
 from racebot.files.layout import Grid, recognized
-from racebot.files.options import ATTEMPTS, DEFAULT, IN_GAME, ReadOptions
+from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions
 from racebot.files.rows import File, Rows
 from racebot.files.table import Find, PlayerNames, TableReader
 from racebot.races.result import Entrant, RaceResult
@@ -93,14 +93,14 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
 
 
 def read_attempts(
-    path: Path, find: Find, options: ReadOptions = DEFAULT, *, in_game: bool
+    path: Path, find: Find, options: ReadOptions = DEFAULT
 ) -> tuple[tuple[Entrant, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
     """Read the results of an event, a line for each racer. Errors are those of `read_races`.
 
     `find` returns the player with an id or a name, or raises BadCellError. Return the results, the proof and
     the comment of each, and notes on how the file was read.
     """
-    options = replace(options, by_time=True, known=IN_GAME if in_game else ATTEMPTS)
+    options = replace(options, by_time=True, known=ATTEMPTS)
     table = _races_or_table(File.open(path), options, Counter())
     if isinstance(table, list):
         raise PayloadError(f"{path}: races of the site: add a race by its address, or a table of results")

@@ -12,7 +12,7 @@ from racebot.ledger.orders import OrderKind, Orders
 from racebot.ledger.people import People
 from racebot.ledger.races import Races
 from racebot.ledger.rows import read, result_of
-from racebot.races.events import Attempt, Event, EventSource, Timing, attempts
+from racebot.races.events import Attempt, Event, EventSource, attempts
 from racebot.races.result import RaceResult
 
 
@@ -42,7 +42,7 @@ class Events(LedgerTable):
     def open_to(self, category: str, text: str, started_at: datetime) -> Event | None:
         """Return the open event of a category with a name that takes a room with this start, or None."""
         found = (e for e in self.all() if e.category == category and e.closed_at is None and e.is_named(text))
-        return next((e for e in found if e.timing is Timing.REAL and started_at <= e.until), None)
+        return next((e for e in found if started_at <= e.until), None)
 
     def save(self, event: Event) -> None:
         self._connection.save("events", "name", [asdict(event)])
@@ -101,12 +101,12 @@ class Events(LedgerTable):
         penalized = iter(People(self._connection).penalized(event.name, counted))
         return [each if each.note else replace(each, entrant=next(penalized)) for each in found]
 
-    def combined(self, event: Event, ended_at: datetime) -> RaceResult:
+    def combined(self, event: Event) -> RaceResult:
         """Return the race of all entrants whose results count, under the current name of its goal."""
         goal = Races(self._connection).current_goal(event.category, event.goal)
         counted = (a.entrant for a in self.attempts(event) if a.note is None)
         entrants = tuple(replace(each, place=None) if each.finish_time else each for each in counted)
-        facts = event.name, event.category, goal, ended_at, entrants
+        facts = event.name, event.category, goal, event.ended_at, entrants
         race = RaceResult(*facts, recorded=True, leaderboard=event.leaderboard)
         return People(self._connection).amended(race)  # accounts that met in a room may not meet in the race
 

@@ -26,7 +26,7 @@ _NAME = (
     f" AND name <> '{NO_NAME}' THEN '{HIDDEN_NAME}' ELSE name END AS name"
 )
 _MASKED = {
-    "players": f"id, {_NAME}, first_seen, last_seen, folded, letters, discriminator FROM main.players",
+    "players": f"id, {_NAME}, last_seen, folded, letters, discriminator FROM main.players",
     "shown_players": f"id, {_NAME} FROM main.shown_players",
     "profiles": "* FROM main.profiles WHERE player NOT IN (SELECT player FROM main.hidden_players)",
 }

@@ -101,9 +101,8 @@ class Players(LedgerTable):
             f"{each} = CASE WHEN {new} THEN excluded.{each} ELSE {each} END" for each, new in columns.items()
         )
         self._connection.write_many(
-            "INSERT INTO players (id, name, folded, letters, discriminator, first_seen, last_seen)"  # noqa: S608
-            f" VALUES (?1, ?2, ?3, ?7, ?4, ?5, ?5) ON CONFLICT (id) DO UPDATE SET {', '.join(changes)},"
-            " first_seen = min(first_seen, excluded.first_seen),"
+            "INSERT INTO players (id, name, folded, letters, discriminator, last_seen)"  # noqa: S608
+            f" VALUES (?1, ?2, ?3, ?7, ?4, ?5) ON CONFLICT (id) DO UPDATE SET {', '.join(changes)},"
             " last_seen = max(last_seen, excluded.last_seen)",
             [
                 (e.user_id, e.name, e.name.casefold(), e.discriminator or "", seen, current, letters[e.name])

@@ -16,7 +16,7 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m033_races_on_discord"
+VERSION = "m034_sealed_events"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
@@ -24,7 +24,6 @@ _SCHEMA = """
     CREATE TABLE players (
         id TEXT PRIMARY KEY,
         name TEXT NOT NULL,
-        first_seen TEXT NOT NULL,
         last_seen TEXT NOT NULL,
         folded TEXT NOT NULL DEFAULT '',
         discriminator TEXT NOT NULL DEFAULT '',
@@ -239,8 +238,6 @@ _SCHEMA = """
         leaderboard TEXT NOT NULL,
         goal TEXT NOT NULL,
         until TEXT NOT NULL,
-        timing TEXT NOT NULL,
-        shown INTEGER NOT NULL,
         created_at TEXT NOT NULL,
         closed_at TEXT
     ) WITHOUT ROWID;
@@ -251,8 +248,6 @@ _SCHEMA = """
         name TEXT NOT NULL,
         result TEXT,
         remarks TEXT NOT NULL,
-        added_at TEXT NOT NULL,
-        added_by TEXT NOT NULL,
         counted_at TEXT,
         UNIQUE (event, name)
     );

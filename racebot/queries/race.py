@@ -228,7 +228,7 @@ def event_reports(ledger: Ledger, name: str | None = None) -> list[EventReport]:
         found = ledger.events.attempts(event)
         finished = sum(each.note is None and each.entrant.finished for each in found)
         masked = (_masked(each) if each.entrant.user_id in hidden else each for each in by_result(found))
-        results = tuple(masked) if event.closed_at or event.shown else ()
+        results = tuple(masked) if event.closed_at else ()
         reports.append(EventReport(event, tuple(ledger.events.sources(event.name)), finished, results))
     return reports
 

@@ -197,7 +197,7 @@ def tournament_report(ledger: Ledger, board: Leaderboard, listing: Listing) -> I
     for seed in seed_list(ledger, board, listing).seeds:
         numbers: dict[str, Any] = {"place": seed.place, "score": seed.score, "points": seed.points}
         yield ReportRow(kind="standing", player=seed.name, note=seed.note, **numbers)
-    about = {e.name for e in ledger.events.all() if e.leaderboard == board.name and (e.closed_at or e.shown)}
+    about = {e.name for e in ledger.events.all() if e.leaderboard == board.name and e.closed_at}
     for stored in ledger.races.of(board):
         result, ended_at = ledger.people.masked(stored.result), stored.result.ended_at
         about.add(result.name)

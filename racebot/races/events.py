@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from pydantic import AwareDatetime
@@ -28,13 +29,6 @@ class SourceKind(StrEnum):
     SHEET = "sheet"
 
 
-class Timing(StrEnum):
-    """Which times of an event are compared. Only sheets have in-game times."""
-
-    REAL = "rta"
-    IN_GAME = "igt"
-
-
 @dataclass(frozen=True, slots=True)
 class EventSource:
     """A room or a sheet of an event.
@@ -49,14 +43,12 @@ class EventSource:
     name: str
     result: RaceResult | None
     remarks: tuple[tuple[str, str], ...]
-    added_at: AwareDatetime
-    added_by: str
     counted_at: AwareDatetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event. `name` is that of its race; `shown` says whether results are shown before it closes."""
+    """An event, whose results are sealed until it closes. `name` is that of its race."""
 
     name: str
     title: str
@@ -64,10 +56,13 @@ class Event:
     leaderboard: str
     goal: str
     until: AwareDatetime
-    timing: Timing
-    shown: bool
     created_at: AwareDatetime
     closed_at: AwareDatetime | None = None
+
+    @property
+    def ended_at(self) -> datetime:
+        """When its race ends, or ended."""
+        return min(self.until, self.closed_at or self.until)
 
     def is_named(self, text: str) -> bool:
         """Return whether a text is its title in any letter case, or its name with or without the category."""

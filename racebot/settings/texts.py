@@ -73,8 +73,8 @@ class Texts(BaseModel):
     )
     not_counted: str = _text("This race does not count: it changes no ratings.", "where a race cannot count")
     in_event: str = _text(
-        "This room belongs to {event}, {shown:and counts when it closes|its results secret until it closes}.",
-        "tells a room of its event, whose results are shown or secret until then",
+        "This room belongs to {event}, its results secret until it closes.",
+        "tells a room of its event",
     )
     event_closed: str = _text(
         "{event} is {open:open again, and counts when it closes|closed, and counts now}.",

@@ -91,7 +91,7 @@ class RatingRules:
 
     def configs_for_goal(self, category: str, goal: str) -> list[LeaderboardConfig]:
         """Return the configurations, each with its name, that a goal has by its name alone."""
-        goal = self._current(category).get(goal, goal)
+        goal = self.renamed.get(category, {}).get(goal, goal)
         limit = self.goals.get(category)
         if limit and goal not in limit:
             return []
@@ -109,7 +109,7 @@ class RatingRules:
 
     def named_in(self, category: str) -> list[LeaderboardConfig]:
         """Return the named configurations for a category, with the current names of its goals."""
-        current = self._current(category)
+        current = self.renamed.get(category, {})
         return [
             replace(config, goals=tuple(dict.fromkeys(current.get(each, each) for each in config.goals)))
             for config in self.named
@@ -125,9 +125,8 @@ class RatingRules:
 
     def judged(self, room: Room) -> list[tuple[LeaderboardConfig, Verdict]]:
         """Return each configuration that chooses rooms by more than their goals, with its verdict."""
-        current: Any = room
-        if not room.custom_goal:
-            current = replace(current, goal=self._current(room.category).get(room.goal, room.goal))
+        anything: Any = room
+        current = replace(anything, goal=self.current_goal(room))
         configs = (config for config in self.named_in(room.category) if not config.rule.by_goals_alone)
         return [(config, config.rule.judge(current, config.goals)) for config in configs]
 
@@ -148,9 +147,10 @@ class RatingRules:
         is_open = self.goals.get(category) != frozenset()
         return is_open or not all(c.rule.lists_only(c.goals) for c in self.named_in(category))
 
-    def _current(self, category: str) -> Mapping[str, str]:
-        """Return the current names of goals: a room shows the earlier one until its next change."""
-        return self.renamed.get(category, {})
+    def current_goal(self, room: Room) -> str:
+        """Return the current name of a room's goal: it shows the earlier one until its next change."""
+        names = {} if room.custom_goal else self.renamed.get(room.category, {})
+        return names.get(room.goal, room.goal)
 
     def default_name(self, category: str, goal: str) -> str:
         """Return the name of a goal's own leaderboard: the goal's, unless a named leaderboard has it."""

@@ -19,7 +19,7 @@ from racebot.files.options import ReadOptions
 from racebot.files.read import read_attempts
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.rows import Leaderboard, Player
-from racebot.races.events import Event, EventSource, SourceKind, Timing
+from racebot.races.events import Event, EventSource, SourceKind
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.standings.orders import on_one_line
 from racebot.standings.settle import Settler
@@ -42,9 +42,7 @@ class EventSteps:
     webhook: Callable[[Leaderboard], str | None] = lambda _: None
     ask: Callable[[str], list[Entrant]] = lambda _: []
 
-    def create(
-        self, title: str, board: Leaderboard, until: datetime, timing: Timing, *, shown: bool
-    ) -> Event:
+    def create(self, title: str, board: Leaderboard, until: datetime) -> Event:
         """Create an event for a leaderboard, which need not be stored yet."""
         title, events = on_one_line(title), self.settler.ledger.events
         slug = re.sub(r"[^a-z0-9]+", "-", fold_name(title)).strip("-")
@@ -54,7 +52,7 @@ class EventSteps:
         with self.settler.ledger.transaction():
             if events.get(name) is not None:
                 raise OrderError(f"there is an event {name} already: choose another name")
-            event = Event(name, title, board.category, board.name, goal, until, timing, shown, self.now)
+            event = Event(name, title, board.category, board.name, goal, until, self.now)
             events.save(event)
             self._order(OrderKind.EVENT_CREATE, event)
         return event
@@ -65,8 +63,6 @@ class EventSteps:
         with self.settler.ledger.transaction():
             _require_open(event)
             other = events.rooms().get(room)
-            if event.timing is Timing.IN_GAME:
-                raise OrderError(f"{room} has no in-game times: add a file with a column igt instead")
             if not room.startswith(f"{event.category}/"):
                 raise OrderError(f"{room} is not in {event.category}, the category of {event.title}")
             if other not in {None, event.name}:
@@ -76,8 +72,7 @@ class EventSteps:
                 position = self.settler.ledger.races.position(room)
                 counted_at = None if position is None else position.counted_at
                 self._order(OrderKind.EVENT_ADD, event, room)
-                added = self.now, self.author, counted_at
-                source = EventSource(event.name, SourceKind.ROOM, room, amended, (), *added)
+                source = EventSource(event.name, SourceKind.ROOM, room, amended, (), counted_at)
             else:
                 (known,) = (each for each in events.sources(event.name) if each.name == room)
                 source = replace(known, result=amended)
@@ -107,14 +102,12 @@ class EventSteps:
         }
         for name in guests:
             racers[guest_id(name)] = Entrant(guest_id(name), on_one_line(name), EntrantStatus.RACING)
-        in_game = event.timing is Timing.IN_GAME
         entrants, remarks, notes = read_attempts(
-            path, lambda text: self._player(racers, text, new=new), options, in_game=in_game
+            path, lambda text: self._player(racers, text, new=new), options
         )
         name = f"{event.category}/{path.name}"
         given = RaceResult(name, event.category, event.goal, self.now, entrants)
-        facts = event.name, SourceKind.SHEET, path.name, given, remarks, self.now, self.author
-        return EventSource(*facts), notes
+        return EventSource(event.name, SourceKind.SHEET, path.name, given, remarks), notes
 
     def add_sheet(self, event: Event, sheet: EventSource, *, late: bool = False) -> None:
         """Add the results of a file, or replace those of a file of this name.
@@ -143,14 +136,18 @@ class EventSteps:
             if unfinished:
                 remedy = "wait for it, or take the room out with `racebot event remove`"
                 raise OrderError(f"{unfinished[0]} has no final result: {remedy}")
-            result = ledger.events.combined(event, min(event.until, self.now))
+            closed = replace(event, closed_at=self.now)
+            result = ledger.events.combined(closed)
             if not result.entrants:
                 raise OrderError(f"{event.title} has no results: add a room or a file")
             if not self.settler.rules.counts(result):
                 raise OrderError(f"the settings have no leaderboard {event.leaderboard!r} any more: add it")
-            ledger.events.save(replace(event, closed_at=self.now))
+            ledger.events.save(closed)
             self._order(OrderKind.EVENT_CLOSE, event)
-            self._settle(event, result)
+            self.settler.settle(result, self.now)
+            board = ledger.leaderboards.get(event.category, event.leaderboard)
+            webhook = None if board is None else self.webhook(board)
+            ledger.posts.put(result, [webhook] if webhook else [], None)
 
     def reopen(self, event: Event) -> None:
         """Take back the race of a closed event. Its sources stay."""
@@ -195,16 +192,7 @@ class EventSteps:
                 raise OrderError(f"{player.shown} is {'not' if undo else 'already'} annulled there")
             self._order(OrderKind.RESTORE if undo else OrderKind.ANNUL, event, player.id, reason)
             if event.closed_at is not None:
-                result = ledger.events.combined(event, min(event.until, event.closed_at))
-                self._settle(event, result)
-
-    def _settle(self, event: Event, result: RaceResult) -> None:
-        """Rate an event's race, and show it on Discord. It has no room, so there are no other messages."""
-        ledger = self.settler.ledger
-        self.settler.settle(result, self.now)
-        board = ledger.leaderboards.get(event.category, event.leaderboard)
-        webhook = None if board is None else self.webhook(board)
-        ledger.posts.put(result, [webhook] if webhook else [], None)
+                self.settler.settle(ledger.events.combined(event), self.now)
 
     def _order(self, kind: OrderKind, event: Event, target: str | None = None, reason: str = "") -> None:
         order = Order(self.now, kind, event.name, target, on_one_line(reason), author=self.author)

@@ -128,8 +128,7 @@ def penalize(
         ledger.orders.add(Order(now, OrderKind.PENALTY, race, player.id, on_one_line(reason), amount=amount))
         if stored is None:
             return []
-        result = ledger.events.combined(event, stored.result.ended_at) if event else stored.result
-        settler.settle(result, now)
+        settler.settle(ledger.events.combined(event) if event else stored.result, now)
         return settler.holding(race)
 
 
@@ -175,9 +174,9 @@ def merge_accounts(
             with suppress(OrderError):  # the kept account is hidden already
                 hide(settler, kept, reason, now, by_player=by_player)
         ledger.events.amend(old.id, now)
-        for event in {source.event for source in ledger.events.with_player(kept.id)}:
-            if stored := ledger.races.get(event):
-                race = ledger.events.combined(ledger.events.find(event), stored.result.ended_at)
+        for name in {source.event for source in ledger.events.with_player(kept.id)}:
+            if stored := ledger.races.get(name):
+                race = ledger.events.combined(ledger.events.find(name))
                 ledger.races.save(race, counted_at=stored.counted_at, source=stored.source, now=now)
         rated = _rate_again(settler, list(boards.values()), START, "accounts were merged")
         people.remove_merged_players()

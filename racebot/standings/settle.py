@@ -166,7 +166,7 @@ class Settler:
             self.refresh_rules()
             past = sorted(results, key=lambda r: (r.ended_at, r.name))
             if source == "import":  # a file may have a name that the goal had before
-                past = self._with_current_goals(past)
+                past = [replace(each, goal=self.rules.current_goal(each)) for each in past]
             counts_at = {result.name: self._counts_at(result) for result in past}
             rated = [result for result in past if (at := counts_at[result.name]) and at <= latest]
             waiting = [result for result in past if (at := counts_at[result.name]) and at > latest]
@@ -226,16 +226,6 @@ class Settler:
     def current(self, board: Leaderboard) -> Leaderboard:
         """Return a leaderboard as it is stored now: a rebuild may have changed its settings."""
         return self.ledger.leaderboards.get(board.category, board.name) or board
-
-    def _with_current_goals(self, results: Iterable[RaceResult]) -> list[RaceResult]:
-        """Return results with current names of their goals, except names that another goal has by now."""
-        renamed, taken = self.ledger.races.renamed_goals(), {*self.ledger.races.goals()}
-        return [
-            result
-            if result.custom_goal or (result.category, result.goal) in taken
-            else replace(result, goal=renamed.get(result.category, {}).get(result.goal, result.goal))
-            for result in results
-        ]
 
     def _compared(self, given: RaceResult) -> tuple[RaceResult, Position | None, bool]:
         """Return a result in the form to store, the race's position, and whether it is stored already."""

@@ -83,7 +83,7 @@ def _problems(
             yield Problem(f"race {name}: the stored result does not match its fingerprint", REPAIR)
         elif ledger.people.amended(stored.result) != stored.result:
             yield Problem(f"race {name}: the stored result ignores an operator's order", REPAIR)
-        elif name in events and stored.result != ledger.events.combined(events[name], stored.result.ended_at):
+        elif name in events and stored.result != ledger.events.combined(events[name]):
             yield Problem(f"race {name}: the stored result differs from the event's sources", REPAIR_EVENT)
         if damaged:
             continue  # later races would differ, too

@@ -11,7 +11,6 @@ from worker_support import Sandbox, open_sandbox, said, until
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.races.events import Timing
 from racebot.sandbox import server
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import SandboxServer
@@ -91,7 +90,7 @@ async def test_a_league_in_a_category_of_others(sandbox: Sandbox) -> None:
             steps = EventSteps(settler_of(ledger, "elo-ffa"), site.clock())
             (league,) = ledger.leaderboards.all()
             until_then = site.clock() + timedelta(days=1)
-            event = steps.create("Week 1", league, until_then, Timing.REAL, shown=False)
+            event = steps.create("Week 1", league, until_then)
         league_race(reader).say(site.moderator, "!ratings event Week 1")
         await until(lambda: len(orders(reader)) == 5)
 

@@ -58,7 +58,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
     assert report.database.backups == 1
     assert report.database.bytes >= ledger.path.stat().st_size
     (board,) = report.leaderboards
-    assert board == LeaderboardState(GOAL, CATEGORY, "trueskill", False, False, 1, 3, NOON)
+    assert board == LeaderboardState(GOAL, CATEGORY, "trueskill", 1, 3, NOON)
     (pending,) = report.pending
     assert pending.race == f"{CATEGORY}/b"
     (message,) = report.outbox

@@ -15,7 +15,6 @@ from racebot.addresses import Route
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.standings import Listing
-from racebot.races.events import Timing
 from racebot.races.rooms import RoomRule
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import LeaderboardConfig, RatingRules
@@ -110,7 +109,7 @@ def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
             steps = EventSteps(Settler(ledger, RatingRules(ENDED)), races[0].ended_at)
             for number in (1, 2):
                 board, until = ledger.leaderboards.all()[0], races[-1].ended_at
-                event = steps.create(f"Week {number}", board, until, Timing.REAL, shown=number == 1)
+                event = steps.create(f"Week {number}", board, until)
                 steps.add_room(event, f"orb/week-{number}", races[0])
         yield path
 

@@ -21,7 +21,6 @@ from racebot.errors import NoSuchEntryError, OrderError, PayloadError
 from racebot.files.options import ReadOptions
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
-from racebot.races.events import Timing
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.settings.model import Settings
 from racebot.standings import improve, orders, rebuild
@@ -362,7 +361,7 @@ class Driver:
         if found is None or self._unnoticed():
             return
         until = step.now + timedelta(hours=10 + dice.below(40, "until"))
-        made = self._steps(step).create(f"Cup {step.number}", found, until, Timing.REAL, shown=True)
+        made = self._steps(step).create(f"Cup {step.number}", found, until)
         goal = 0 if found.name == JOINED else goal  # the first one of the leaderboard
         self.truth.events[made.name] = Event(made.name, found.name, goal, until)
 

@@ -12,7 +12,7 @@ from standings.seasons import NOW, board_of, fresh, settle
 from racebot.files.options import DEFAULT
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
-from racebot.races.events import Event, Timing
+from racebot.races.events import Event
 from racebot.races.rooms import BY_GOALS, RoomRule
 from racebot.ratings.parameters import Parameters
 from racebot.standings import improve, orders, rebuild
@@ -55,7 +55,7 @@ def merge(settler: Settler, old: str, kept: str) -> None:
 
 
 def opened(steps: EventSteps, board: Leaderboard) -> Event:
-    return steps.create("Cup", board, NOW + timedelta(days=1), Timing.REAL, shown=True)
+    return steps.create("Cup", board, NOW + timedelta(days=1))
 
 
 def attempts(settler: Settler, event: Event) -> dict[str | None, str | None]:

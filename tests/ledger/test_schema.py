@@ -310,7 +310,7 @@ def m023_events(ledger: Ledger) -> None:
     assert ledger.events.rooms() == {"orb/room": "orb/event-q"}
     (source,) = ledger.events.sources("orb/event-q")
     assert source.result == RACE
-    assert not ledger.events.find("q").shown
+    assert ledger.events.find("q").closed_at is None
     assert {stored.result.leaderboard for stored in ledger.races.of(board_of(ledger))} == {None}
     assert {order.author for order in ledger.orders.all()} == {""}
 
@@ -377,6 +377,11 @@ def m032_penalties(ledger: Ledger) -> None:
 @stage()
 def m033_races_on_discord(ledger: Ledger) -> None:
     assert not [race for race in ledger.posts.waiting("1") if " " in race]
+
+
+@stage()
+def m034_sealed_events(ledger: Ledger) -> None:
+    assert [event.until for event in ledger.events.all()] == [NOON + timedelta(days=1)]
 
 
 def test_a_ledger_takes_its_site_once_races_came_from_there(tmp_path: Path) -> None:

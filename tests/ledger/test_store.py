@@ -282,12 +282,6 @@ def test_deleted_accounts_are_not_stored_as_players(ledger: Ledger) -> None:
     assert ledger.connection.db.execute("SELECT id FROM players").fetchall() == [("id-ann",)]
 
 
-def test_first_and_last_race_of_a_player_are_stored(ledger: Ledger) -> None:
-    keep(ledger, result("b", "ann", after=2), result("c", "ann", after=5), result("a", "ann", after=1))
-    seen = ledger.connection.db.execute("SELECT first_seen, last_seen FROM players").fetchall()
-    assert seen == [("2026-03-01T13:00:00.000000+00:00", "2026-03-01T17:00:00.000000+00:00")]
-
-
 # Changes and standings
 
 

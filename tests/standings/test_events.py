@@ -14,7 +14,7 @@ from standings.test_orders import player
 from racebot.errors import OrderError
 from racebot.files.options import ReadOptions
 from racebot.ledger.store import Ledger
-from racebot.races.events import LATE, Event, EventSource, SourceKind, Timing, attempts
+from racebot.races.events import LATE, Event, EventSource, SourceKind, attempts
 from racebot.races.result import NO_NAME
 from racebot.races.rooms import RoomRule
 from racebot.standings import orders
@@ -41,12 +41,12 @@ def steps(settler: Settler, hours: float = 4) -> EventSteps:
 
 def created(settler: Settler, hours: float = 4) -> Event:
     until = NOON + 99 * HOUR
-    return steps(settler, hours).create("Cup", board_of(settler), until, Timing.REAL, shown=True)
+    return steps(settler, hours).create("Cup", board_of(settler), until)
 
 
 def racers(settler: Settler, event: Event) -> list[str]:
     """Return the players whose results in an event count."""
-    return [str(each.user_id) for each in settler.ledger.events.combined(event, NOON).entrants]
+    return [str(each.user_id) for each in settler.ledger.events.combined(event).entrants]
 
 
 def test_annulment_follows_a_merged_account(settler: Settler) -> None:
@@ -170,7 +170,7 @@ def test_late_attempt_does_not_use_up_the_first_one(settler: Settler) -> None:
     late = replace(ROOM, started_at=event.until + HOUR, ended_at=event.until + 2 * HOUR)
     sheet = replace(ROOM, name="orb/times.csv", ended_at=event.until + 3 * HOUR)
     sources = [
-        EventSource(event.name, kind, shown.name, shown, (), event.until, "")
+        EventSource(event.name, kind, shown.name, shown, ())
         for kind, shown in ((SourceKind.ROOM, late), (SourceKind.SHEET, sheet))
     ]
     assert [each.note for each in attempts(event, sources, {})] == [LATE] * 3 + [None] * 3

@@ -21,7 +21,7 @@ from PIL import Image
 
 from racebot.ledger.store import Ledger
 from racebot.queries.standings import Listing
-from racebot.races.events import Event, EventSource, SourceKind, Timing
+from racebot.races.events import Event, EventSource, SourceKind
 from racebot.races.result import RaceResult
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
@@ -162,6 +162,6 @@ class Seen(HTMLParser):
 
 @pytest.fixture
 def with_event(ledger: Ledger) -> None:
-    ledger.events.save(Event("orb/event-one", "One", "orb", "Any Orb", GOAL, NOON, Timing.REAL, True, NOON))
-    source = "orb/event-one", SourceKind.ROOM, "orb/room", result("room", "ann bo"), (), NOON, ""
+    ledger.events.save(Event("orb/event-one", "One", "orb", "Any Orb", GOAL, NOON, NOON, NOON))
+    source = "orb/event-one", SourceKind.ROOM, "orb/room", result("room", "ann bo"), ()
     ledger.events.save_source(EventSource(*source))

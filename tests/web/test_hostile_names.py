@@ -20,7 +20,7 @@ from racebot.addresses import BadQueryError, Route
 from racebot.ledger.store import Ledger
 from racebot.live_file import LiveBoard, LiveReport, LiveRoom, live_path, write_live
 from racebot.queries.standings import Listing
-from racebot.races.events import Event, EventSource, SourceKind, Timing
+from racebot.races.events import Event, EventSource, SourceKind
 from racebot.races.rooms import RoomRule
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import RatingRules
@@ -72,12 +72,10 @@ def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> LedgerView:
     races = [result(slug, entrants=named, goal=GOAL, after=after) for after, slug in enumerate(("a", "b"))]
     ended = replace(SIMPLE, rule=RoomRule(until=NOON + timedelta(days=1)))
     Settler(ledger, RatingRules(ended)).add_past_races(races, "import")
-    event = Event("orb/event-e", GOAL, "orb", GOAL, GOAL, NOON, Timing.REAL, True, NOON)
+    event = Event("orb/event-e", GOAL, "orb", GOAL, GOAL, NOON, NOON, NOON)
     ledger.events.save(event)
     remarks = tuple(("https://example.org/?a=<b>", name) for name in NAMES)
-    ledger.events.save_source(
-        EventSource(event.name, SourceKind.SHEET, GOAL, races[0], remarks, NOON, NAMES[0])
-    )
+    ledger.events.save_source(EventSource(event.name, SourceKind.SHEET, GOAL, races[0], remarks))
     scored = Listing(scoring=rules_of("sgl-2025", cut=1))
     publication = Publication(lambda _: scored, url="https://ratings.example.org")
     view = LedgerView(ledger, publication, LiveReader(ledger.path), now=NOON + timedelta(days=9))

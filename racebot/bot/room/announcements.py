@@ -129,8 +129,7 @@ class Announcements:
             template = (
                 texts.event_closed if is_closed or step.kind is OrderKind.EVENT_REOPEN else texts.in_event
             )
-            choices = {"open": Count(not is_closed), "shown": Count(event.shown)}
-            text = template.format(event=plain(event.title), **choices)
+            text = template.format(event=plain(event.title), open=Count(not is_closed))
             if not is_closed:
                 seed += str(sum(body.result is not None for body in self._sent(room)) or "")  # new changes
             elif page := race_page(self.settings, event.name):

@@ -110,7 +110,7 @@ class RoomOrders:
         settler, counts = self.work.settler, COUNTS[order.word]
         if event := settler.ledger.events.get(settler.rules.events.get(race.name, "")):
             text = self.texts.event_closed if event.closed_at else self.texts.in_event
-            return text.format(event=plain(event.title), open=Count(False), shown=Count(event.shown))
+            return text.format(event=plain(event.title), open=Count(False))
         if not settler.rules.configs_for(race):
             return self.texts.not_counted
         unrecorded = settler.rules.needs_no_record(race)

@@ -22,7 +22,6 @@ from racebot.errors import LedgerUnavailable, SiteError
 from racebot.ledger.outbox import InfoBody, MetaBody
 from racebot.ledger.store import Ledger
 from racebot.logs import FailureLog
-from racebot.races.events import Timing
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.racetime.frames import ChatHistory, ChatMessage, RaceUpdate
@@ -106,7 +105,7 @@ def room(ledger: Ledger, clock: Clock) -> Room:
 def event(room: Room) -> None:
     board = CUP.leaderboard(CATEGORY, "")
     steps = EventSteps(room.settler, NOON)
-    steps.create("Week 1", board, NOON + timedelta(days=1), Timing.REAL, shown=True)
+    steps.create("Week 1", board, NOON + timedelta(days=1))
 
 
 async def _never(_: Race) -> None:
