@@ -158,7 +158,7 @@ EVENTS = Route("events.html")
 EVENT = Route("event/{event}.html")
 """The address of an event, not in the folder `events`: a server has its streams there."""
 ACTIVITY = Route("activity/{category}.html")
-RACE = Route("races/{race}.html", frozenset({"p"}))
+RACE = Route("races/{race}.html")
 PLAYER_ON_BOARD = Route("players/{player}/{board}.html", frozenset({"vs"}))
 PLAYER = Route("players/{player}.html")
 BOARD_PAGE = Route("leaderboards/{board}/page-{page}.html")
@@ -208,9 +208,7 @@ DATA = Route("api/leaderboards/{board}.json", _PARTS)
 
 FRONT_CARD = Route("cards/index.png")
 RACE_CARD = Route("cards/races/{race}.png")
-RACER_CARD = _of_server("cards/racers/{player}/{race}.png")
 PLAYER_CARD = Route("cards/players/{player}/{board}.png")
-PAIR_CARD = _of_server("cards/compare/{player}/{other}.png", frozenset({"on"}))
 BOARD_CARD = Route("cards/leaderboards/{board}.png")
 
 BOARD_FEED = Route("leaderboards/{board}/feed.xml")

@@ -43,9 +43,7 @@ def test_people_read_a_minus_sign(view: LedgerView, path: str) -> None:
     assert "fame" in path or "−" in page
 
 
-@pytest.mark.parametrize(
-    "path", [f"players/id-di/{BOARD}", "compare/id-cy/id-di", "races/orb/c", f"leaderboards/{BOARD}"]
-)
+@pytest.mark.parametrize("path", [f"players/id-di/{BOARD}", "races/orb/c", f"leaderboards/{BOARD}"])
 def test_cards_draw_a_minus_sign(view: LedgerView, path: str, drawn: list[str]) -> None:
     assert document_at(view, f"cards/{path}.png").body
     assert [each for each in drawn if HYPHEN.search(each)] == []

@@ -165,19 +165,8 @@ def test_shared_address_is_that_of_the_page_as_it_is_shown(merge: Merge) -> None
     view = merge(url=URL)
     assert "og:image" not in meta(merge(), RACE)
     shown = meta(view, "compare/id-bo/id-ann.html", on="orb/any-orb", utm_source="mail")
-    assert shown["og:image"] == f"{URL}/cards/compare/id-bo/id-ann.png?on=orb%2Fany-orb"
     assert shown["og:url"] == f"{URL}/compare/id-bo/id-ann.html?on=orb%2Fany-orb"
     assert meta(view, PLAYER.removesuffix(".html"))["og:url"] == f"{URL}/{PLAYER}"
-
-
-def test_a_racer_of_a_race_has_an_address_with_a_card(merge: Merge) -> None:
-    view = merge(url=URL)
-    shared = meta(view, RACE, p="id-ann")
-    assert shared["og:image"] == f"{URL}/cards/racers/id-ann/orb/c.png"
-    assert shared["og:url"] == f"{URL}/{RACE}?p=id-ann"
-    assert shared["og:title"] == "Ann: 1st in c, +90"
-    for other in ("nobody", ""):
-        assert meta(view, RACE, p=other)["og:image"] == f"{URL}/cards/races/orb/c.png"
 
 
 def test_right_to_left_names_do_not_reorder_the_numbers_of_a_title(merge: Merge) -> None:

@@ -37,14 +37,10 @@ def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
     report = request.view.race(race)
     if report is None:
         return None
-    placed = (each for part in report.leaderboards for each in part.placed)
-    shared = request.query.get("p", "")
-    racer = next((each for each in placed if each.id == shared), None)
     return templating.page(
         request,
         template,
         report=report,
-        racer=racer,
         changes_before=changes_before(request.view.ledger, race, datetime.now(UTC)) if request.served else {},
         edits=edits_of(request.view.ledger, race, {each.id: each.name for each in report.result if each.id}),
         event=next(iter(event_reports(request.view.ledger, race)), None) if is_event(race) else None,

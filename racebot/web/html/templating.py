@@ -59,9 +59,9 @@ class LinkPreview:
         """Return the public address of a page, empty if that of the pages is unknown."""
         return _absolute(self.url, "" if path == addresses.FRONT.pattern else path) if self.url else ""
 
-    def card(self, route: Route, query: str = "", **fields: Any) -> str:
+    def card(self, route: Route, **fields: Any) -> str:
         """Return the address of a card."""
-        return self.at(route.path(**fields)) + query
+        return self.at(route.path(**fields))
 
 
 def page(request: PageRequest, template: str, *, root: str | None = None, **context: Any) -> Document:

@@ -1,24 +1,27 @@
-"""Draw cards: pictures that chat programs show with a link to a page (https://ogp.me)."""
+"""Draw cards: pictures that chat programs show with a link to a page (https://ogp.me).
+
+Every card has a title, a line about it, and the rows of a list.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Iterable
+from itertools import islice, product
 from math import inf
+from typing import NamedTuple
 from unicodedata import normalize
 
 from PIL import Image, ImageDraw
 
-from racebot.live_file import LiveRoom
+from racebot.live_file import LiveEntrant, LiveRoom
 from racebot.queries.race import RatedEntrant
 from racebot.text.format import counted, integer, signed, timer
 from racebot.text.safe import printable
-from racebot.web.html import charts
 from racebot.web.html.fragments import Linkable
 from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
-from racebot.web.site.formats import day, host, ordinal, percent
+from racebot.web.site.formats import day, host, ordinal, percent, slug
 from racebot.web.site.ledger_view import PNG, Board, Content, Document, PageRequest
 
 WIDTH, HEIGHT = 1200, 630
@@ -36,86 +39,35 @@ FIRST_ROW, ROW_HEIGHT = 236, 53  # baseline of the first row of a list, and the 
 PORTRAIT = 132  # side of a player's avatar
 SMALL = 64  # side of an avatar in a list: twice its size on the page, for fine screens
 RIGHT = WIDTH - MARGIN
+NUMBER, DETAIL = RIGHT - 150, RIGHT - 290  # the right ends of two columns of a list
 _ROW = Style(34, 600)
-_PLACE = Style(23, 700)
 _SMALL = Style(28, 500)
-_FACING = Style(54, 800)
-_SCORE = Style(128, 800)
+
+Box = tuple[int, int, int, int]  # the left, top, right and bottom end of a shape, in pixels
 
 
-Box = tuple[float, float, float, float]  # the left, top, right and bottom end of a shape, in pixels
+class Row(NamedTuple):
+    """A row of a card: a place and a name, and from left to right a detail, a number and a change."""
+
+    place: str
+    name: str
+    detail: str
+    number: str
+    change: int | None
 
 
 def player_card(request: PageRequest, board: Board, player: str) -> Content:
     record = request.view.player(board, player)
     if record is None:
         return None
-    standing, history = record.standing, record.history
-    place = "" if standing.place is None else f"{ordinal(standing.place)} of {standing.listed} on "
-    canvas = _card_of(request, player_name(request, standing), place + name(board.name), player)
-    right = canvas.text(MARGIN, 328, integer(standing.points), _SCORE, ACCENT)
-    if history:
-        change = history[-1].change
-        canvas.text(right + 22, 328, signed(change), Style(46, 700), tone(change))
-    figures = {
-        "races": standing.races,
-        "won": standing.wins,
-        "finished": standing.finishes,
-        "highest": max((race.after for race in history), default=standing.points),
-    }
-    canvas.figures(440, figures)
-    if len(history) > 1:
-        points = charts.thinned([(race.ended_at, race.after) for race in history])
-        canvas.graph((610, 214, RIGHT + 8, 506), [after for _, after in points])
-    return _card(request, canvas)
-
-
-def racer_card(request: PageRequest, player: str, race: str) -> Content:
-    report = request.view.race(race)
-    placed = [each for part in report.leaderboards for each in part.placed] if report else []
-    entrant = next((each for each in placed if each.id == player), None)
-    if report is None or entrant is None:
-        return None
-    about = f"{name(race.rpartition('/')[2])}, {name(report.goal)}, {day(report.ended_at)}"
-    canvas = _card_of(request, player_name(request, entrant), about, player)
-    shown = ordinal(int(entrant.standing)) if entrant.standing.isdecimal() else entrant.standing
-    end = canvas.text(MARGIN, 338, shown, _SCORE, ACCENT)
-    canvas.text(end + 18, 338, f"of {len(report.result)}", _ROW, SOFT)
-    if entrant.finish_time is not None:
-        canvas.text(RIGHT, 338, timer(entrant.finish_time), Style(46, 700), align=1)
-    if isinstance(entrant, RatedEntrant):
-        end = canvas.text(MARGIN, 428, signed(entrant.change), _FACING, tone(entrant.change))
-        end = canvas.text(end + 24, 428, f"{integer(entrant.before)} → {integer(entrant.after)}", _ROW)
-        odds = f"{percent(entrant.win_chance)} to win, expected place {entrant.expected:.1f}"
-        canvas.text(RIGHT, 428, odds, _SMALL, SOFT, align=1)
-        canvas.text(MARGIN, 500, name("; ".join(entrant.reasons)), _SMALL, limit=RIGHT - MARGIN)
-    else:
-        canvas.text(MARGIN, 428, "not rated", _ROW, SOFT)
-    return _card(request, canvas)
-
-
-def pair_card(request: PageRequest, player: str, other: str) -> Content:
-    found = request.view.pair(player, other, request.query.get("on", ""))
-    if found is None:
-        return None
-    board, (one, two), comparison = found
-    canvas = Canvas()
-    half = (RIGHT - MARGIN) / 2 - 30
-    canvas.text(MARGIN, 136, player_name(request, one), _FACING, limit=half)
-    canvas.text(RIGHT, 136, player_name(request, two), _FACING, limit=half, align=1)
-    canvas.text(MARGIN, 186, f"{integer(one.points)} points", _SMALL, SOFT)
-    canvas.text(RIGHT, 186, f"{integer(two.points)} points", _SMALL, SOFT, align=1)
-    score = f"{comparison.ahead} – {comparison.behind}"
-    canvas.text(WIDTH / 2, 340, score, _SCORE, ACCENT, align=0.5)
-    about = f"{counted(comparison.met, 'race')} together on {name(board.name)}"
-    canvas.text(WIDTH / 2, 396, about, _SMALL, SOFT, limit=RIGHT - MARGIN, align=0.5)
-    chance = comparison.chance
-    end = canvas.text(MARGIN, 486, percent(chance), _ROW)
-    canvas.text(end + 14, 486, "to be ahead next time", _SMALL, SOFT)
-    canvas.text(RIGHT, 486, percent(1 - chance), _ROW, align=1)
-    canvas.panel((MARGIN, 504, RIGHT, 524), LINE, radius=10)
-    canvas.panel((MARGIN, 504, MARGIN + max(20, chance * (RIGHT - MARGIN)), 524), ACCENT, radius=10)
-    return _card(request, canvas)
+    standing = record.standing
+    place = "" if standing.place is None else f"{ordinal(standing.place)} of {standing.listed} "
+    about = f"{integer(standing.points)} points, {place}on {name(board.name)}"
+    rows = (
+        Row(each.standing, name(slug(each.race)), _time(each.finish_time), integer(each.after), each.change)
+        for each in reversed(record.history)
+    )
+    return _card(request, player_name(request, standing), about, rows, player=player)
 
 
 def race_card(request: PageRequest, race: str) -> Content:
@@ -124,19 +76,14 @@ def race_card(request: PageRequest, race: str) -> Content:
         return _live_card(request, request.view.live_room(race, listed=True))
     part = report.leaderboards[0]
     about = f"{name(report.goal)}, {day(report.ended_at)}, {counted(len(report.result), 'entrant')}"
-    canvas = _card_of(request, race.rpartition("/")[2], about)
     if part.note:
-        canvas.text(MARGIN, 300, f"No rating changed: {part.note}", _ROW, limit=RIGHT - MARGIN)
-    for row, entrant in enumerate(part.placed[:ROWS]):
-        y = canvas.row(row, entrant.standing, player_name(request, entrant), limit=RIGHT - 510)
-        if isinstance(entrant, RatedEntrant):
-            end = min(canvas.change(y, entrant.change, 800), RIGHT - 84)
-            canvas.text(end - 26, y, integer(entrant.after), Style(34, 700), align=1)
-            canvas.text(end - 26 - 96, y, f"{integer(entrant.before)} →", _SMALL, SOFT, align=1)
-        else:
-            canvas.text(RIGHT, y, "not rated", _SMALL, SOFT, align=1)
-        canvas.time(RIGHT - 360, y, entrant.finish_time)
-    return _card(request, canvas)
+        about = f"{about}: no rating changed: {part.note}"
+    rows = []
+    for each in part.placed[:ROWS]:
+        points, change = (each.after, each.change) if isinstance(each, RatedEntrant) else (None, None)
+        number = "–" if points is None else integer(points)
+        rows.append(Row(each.standing, player_name(request, each), _time(each.finish_time), number, change))
+    return _card(request, slug(race), about, rows)
 
 
 def _live_card(request: PageRequest, room: LiveRoom | None) -> Content:
@@ -146,17 +93,15 @@ def _live_card(request: PageRequest, room: LiveRoom | None) -> Content:
     board = room.leaderboards[0]
     stage = "open" if room.before_start else "in progress" if room.ended_at is None else board.condition
     about = f"{name(room.goal)}, {room.refused or stage}, {counted(len(board.entrants), 'entrant')}"
-    canvas = _card_of(request, room.race.rpartition("/")[2], about)
-    for row, each in enumerate(board.entrants[:ROWS]):
-        y = canvas.row(row, str(each.place or ""), player_name(request, each), limit=RIGHT - 510)
-        if each.change is not None:
-            canvas.change(y, each.change)
-            canvas.time(RIGHT - 160, y, each.finish_time)
-        elif each.finish_time is not None:
-            canvas.time(RIGHT, y, each.finish_time)
-        elif each.win_chance is not None:
-            canvas.text(RIGHT, y, f"{percent(each.win_chance)} to win", Style(34, 700), align=1)
-    return _card(request, canvas)
+
+    def row(place: str, who: str, each: LiveEntrant) -> Row:
+        if each.finish_time is None and each.change is None and each.win_chance is not None:
+            return Row(place, who, "to win", percent(each.win_chance), None)
+        points = each.points if each.after is None else each.after
+        return Row(place, who, _time(each.finish_time), integer(points), each.change)
+
+    rows = (row(str(each.place or ""), player_name(request, each), each) for each in board.entrants)
+    return _card(request, slug(room.race), about, rows)
 
 
 def board_card(request: PageRequest, board: Board) -> Content:
@@ -165,46 +110,36 @@ def board_card(request: PageRequest, board: Board) -> Content:
     listed = counted(len(league.standings), "racer") if league else counted(len(report.players), "player")
     cut = f", {league.rules.cut} qualify" if league and league.rules.cut else ""
     about = f"{category}: {listed}, {counted(report.races, 'race')}{cut}"
-    canvas = _card_of(request, board.name, about)
-    if not (league.standings if league else report.players):
-        canvas.text(MARGIN, 300, "No race has been scored yet" if league else "No player is listed yet", _ROW)
-    for row, racer in enumerate(league.standings[:ROWS] if league else ()):
-        scored = sum(score is not None for score in racer.scores)
-        canvas.total(row, racer.place, player_name(request, racer), scored, f"{racer.total.score:.1f}")
-    for row, player in enumerate(() if league else report.players[:ROWS]):
-        end = canvas.total(
-            row, player.place, player_name(request, player), player.races, integer(player.points)
-        )
-        if player.moved is not None and player.moved.points:
-            y, moved = FIRST_ROW + ROW_HEIGHT * row, player.moved.points
-            canvas.text(end - 22, y, signed(moved), _SMALL, tone(moved), align=1)
-    return _card(request, canvas)
+    if league:
+        rows = [
+            Row(
+                str(each.place),
+                player_name(request, each),
+                counted(sum(score is not None for score in each.scores), "race"),
+                f"{each.total.score:.1f}",
+                None,
+            )
+            for each in league.standings[:ROWS]
+        ]
+    else:
+        rows = [
+            Row(
+                str(each.place),
+                player_name(request, each),
+                counted(each.races, "race"),
+                integer(each.points),
+                each.moved and each.moved.points,
+            )
+            for each in report.players[:ROWS]
+        ]
+    return _card(request, board.name, about, rows)
 
 
 def front_card(request: PageRequest) -> Content:
     boards = sorted(request.view.boards, key=lambda board: -request.view.totals(board).races)
     if boards:
         return board_card(request, boards[0])
-    return _card(request, _card_of(request, "Leaderboards", "No races have been rated yet"))
-
-
-def _card_of(request: PageRequest, title: str, about: str, player: str = "") -> Canvas:
-    """Return a card with a title and a line about it, and if it is that of a player, with the picture."""
-    canvas, found = Canvas(), request.view.pictures.get(player)
-    picture = found and request.view.picture(found)
-    drawn = _resized(picture, PORTRAIT) if picture else None
-    if drawn is not None:
-        canvas.panel((RIGHT - PORTRAIT, 56, RIGHT, 56 + PORTRAIT), drawn.convert("RGB"), PORTRAIT / 2)
-    canvas.title(name(title), limit=RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0))
-    y, most = (186, RIGHT - MARGIN - PORTRAIT) if player else (176, RIGHT - MARGIN)
-    canvas.text(MARGIN, y, about, _SMALL, SOFT, limit=most)
-    return canvas
-
-
-def _card(request: PageRequest, canvas: Canvas) -> Document:
-    publication = request.view.publication
-    canvas.footer(name(publication.title), host(publication.url))
-    return Document(canvas.png(), PNG)
+    return _card(request, "Leaderboards", "No races have been rated yet", ())
 
 
 def name(text: str, otherwise: str = "") -> str:
@@ -217,8 +152,24 @@ def player_name(request: PageRequest, player: Linkable) -> str:
     return name(player.name, request.view.ledger.profiles.get(player.id).twitch if player.id else "")
 
 
-def tone(change: int) -> str:
-    return GAIN if change > 0 else LOSS if change < 0 else SOFT
+def _time(seconds: float | None) -> str:
+    return "" if seconds is None else timer(seconds)
+
+
+def _card(request: PageRequest, title: str, about: str, rows: Iterable[Row], *, player: str = "") -> Document:
+    """Return a card with the first rows, and if it is that of a player, with the picture."""
+    canvas, found = Canvas(), request.view.pictures.get(player)
+    picture = found and request.view.picture(found)
+    drawn = _resized(picture, PORTRAIT) if picture else None
+    if drawn is not None:
+        canvas.panel((RIGHT - PORTRAIT, 46, RIGHT, 46 + PORTRAIT), drawn.convert("RGB"), PORTRAIT // 2)
+    limit = RIGHT - MARGIN - (PORTRAIT + 30 if drawn else 0)
+    canvas.title(name(title), limit=limit)
+    canvas.text(MARGIN, 176, about, _SMALL, SOFT, limit=limit)
+    for at, row in enumerate(islice(rows, ROWS)):
+        canvas.row(FIRST_ROW + ROW_HEIGHT * at, row)
+    canvas.footer(name(request.view.publication.title), host(request.view.publication.url))
+    return Document(canvas.png(), PNG)
 
 
 class Canvas:
@@ -242,17 +193,16 @@ class Canvas:
         limit: float = inf,
         align: float = 0,
     ) -> float:
-        """Write a text in one line, and return the end of it that is further from `x`.
+        """Write a text in one line, and return its right end.
 
         `y` is its baseline, and `x` is at the share `align` of its width, 1 for the right end. If it is wider
         than `limit` pixels, it is cut.
         """
         shown = fonts.shortened(text, style, limit)
         left = x - align * fonts.width(shown, style) if align else x
-        right = left + fonts.draw_text(self._image, (left, y), shown, style, color)
-        return left if align else right
+        return left + fonts.draw_text(self._image, (left, y), shown, style, color)
 
-    def title(self, text: str, limit: float = WIDTH - 2 * MARGIN) -> None:
+    def title(self, text: str, limit: float) -> None:
         sizes = (Style(size, 800) for size in (84, 76, 68, 60, 54))
         style = next((each for each in sizes if fonts.width(text, each) <= limit), Style(54, 800))
         self.text(MARGIN, 130, text, style, limit=limit)
@@ -269,65 +219,27 @@ class Canvas:
         if address:
             self.text(RIGHT, y, address, Style(25, 500), SOFT, limit=RIGHT - end - 40, align=1)
 
-    def panel(self, box: Box, fill: str | Image.Image, radius: float) -> None:
-        """Fill a box with round corners with a color, or with a picture of its size."""
-        mask = self._mask(box)
-        edge = (mask.width - 1, mask.height - 1)
-        ImageDraw.Draw(mask).rounded_rectangle((0, 0, *edge), radius * _SMOOTH, 255)
-        self._paste(mask, box, fill)
-
-    def figures(self, y: int, figures: Mapping[str, int]) -> None:
-        x = float(MARGIN)
-        for label, value in figures.items():
-            left = x
-            x = self.text(x, y, integer(value), Style(46, 700))
-            x = max(x, self.text(left, y + 42, label, Style(26, 500), SOFT)) + 44
-
-    def disc(self, x: float, y: float, radius: int, color: str) -> None:
-        self.panel((x - radius, y - radius, x + radius, y + radius), color, radius)
-
-    def row(self, number: int, standing: str, name: str, limit: float) -> int:
-        """Write a row of a list: a place with its medal and a name, up to `limit`. Return its baseline."""
-        y = FIRST_ROW + ROW_HEIGHT * number
-        center, medal = MARGIN + 22, MEDALS.get(standing)
+    def row(self, y: int, row: Row) -> None:
+        """Write a row of a list, with a medal behind the first places, on a baseline."""
+        center, medal = MARGIN + 22, MEDALS.get(row.place)
         if medal:
-            self.disc(center, y - 12, 22, medal)
-        style = _PLACE if standing.isdecimal() else Style(24, 700)
-        left = center - fonts.width(standing, style) / 2
-        self.text(max(left, MARGIN - 4), y - 4, standing, style, INK if medal else SOFT)
-        self.text(MARGIN + 72, y, name, _ROW, limit=limit - MARGIN - 72)
+            self.panel((center - 22, y - 34, center + 22, y + 10), medal, radius=22)
+        self.text(center, y - 4, row.place, Style(23, 700), INK if medal else SOFT, align=0.5)
+        self.text(MARGIN + 72, y, row.name, _ROW, limit=DETAIL - 150 - MARGIN - 72)
+        self.text(DETAIL, y, row.detail, _SMALL, SOFT, align=1)
+        self.text(NUMBER, y, row.number, Style(34, 700), align=1)
+        if row.change is not None:
+            color = GAIN if row.change > 0 else LOSS if row.change < 0 else SOFT
+            self.text(RIGHT, y, signed(row.change), Style(34, 700), color, align=1)
         self._draw.line((MARGIN, y + 17, RIGHT, y + 17), LINE, 2)
-        return y
 
-    def change(self, y: int, points: int, weight: int = 700) -> float:
-        return self.text(RIGHT, y, signed(points), Style(34, weight), tone(points), align=1)
-
-    def time(self, x: float, y: int, seconds: float | None) -> None:
-        if seconds is not None:
-            self.text(x, y, timer(seconds), _SMALL, SOFT, align=1)
-
-    def total(self, number: int, place: int, name: str, races: int, total: str) -> float:
-        """Write a row of a leaderboard, and return the left end of the total."""
-        y = self.row(number, str(place), name, limit=RIGHT - 420)
-        self.text(RIGHT - 240, y, counted(races, "race"), _SMALL, SOFT, align=1)
-        return self.text(RIGHT, y, total, Style(36, 800), align=1)
-
-    def graph(self, box: Box, values: Sequence[float]) -> None:
-        """Draw a line through two values or more, with the highest and the last one marked."""
-        left, top, right, bottom = box
-        low, high = min(values), max(values)
-        step, scale = (right - left - 16) / (len(values) - 1), (bottom - top - 16) / max(high - low, 1)
-        points = [(8 + step * at, 8 + scale * (high - value)) for at, value in enumerate(values)]
-        smooth = [(x * _SMOOTH, y * _SMOOTH) for x, y in points]
-        ends = [(smooth[at][0], (bottom - top) * _SMOOTH) for at in (-1, 0)]
-        area, line = self._mask(box), self._mask(box)
-        ImageDraw.Draw(area).polygon([*smooth, *ends], 24)
-        ImageDraw.Draw(line).line(smooth, 255, 4 * _SMOOTH, joint="curve")
-        for mask in (area, line):
-            self._paste(mask, box, ACCENT)
-        for x, y in {points[values.index(high)], points[-1]}:
-            self.disc(left + x, top + y, 8, ACCENT)
-            self.disc(left + x, top + y, 4, CARD)
+    def panel(self, box: Box, fill: str | Image.Image, radius: int) -> None:
+        """Fill a box with round corners with a color, or with a picture of its size."""
+        size = (box[2] - box[0], box[3] - box[1])
+        mask = Image.new("L", (size[0] * _SMOOTH, size[1] * _SMOOTH))
+        corner = (mask.width - 1, mask.height - 1)
+        ImageDraw.Draw(mask).rounded_rectangle((0, 0, *corner), radius * _SMOOTH, 255)
+        self._image.paste(fill, box[:2], mask.resize(size, Image.Resampling.BOX))
 
     def png(self) -> bytes:
         file = io.BytesIO()
@@ -335,14 +247,6 @@ class Canvas:
             file, "PNG", compress_level=6
         )
         return file.getvalue()
-
-    def _mask(self, box: Box) -> Image.Image:
-        left, top, right, bottom = box
-        return Image.new("L", (round(right - left) * _SMOOTH, round(bottom - top) * _SMOOTH))
-
-    def _paste(self, mask: Image.Image, box: Box, fill: str | Image.Image) -> None:
-        smooth = mask.resize((mask.width // _SMOOTH, mask.height // _SMOOTH), Image.Resampling.BOX)
-        self._image.paste(fill, (round(box[0]), round(box[1])), smooth)
 
 
 def _resized(picture: bytes, side: int) -> Image.Image | None:

@@ -292,10 +292,9 @@
   refresh();
   standing();
   // The reader's own row of a race is open, as is the one that the address names.
-  const openOwn = () => document.querySelectorAll("table.race tr:is(.me, .chosen, :target, :has(:target)) details").forEach(each => { each.open = true; });
+  const openOwn = () => document.querySelectorAll("table.race tr:is(.me, :target, :has(:target)) details").forEach(each => { each.open = true; });
   openOwn();
   addEventListener("hashchange", openOwn);
-  if (!location.hash) document.querySelector("tr.chosen")?.scrollIntoView({block: "center"});
   const own = location.hash === "#me" && kept() && document.getElementById("me")?.dataset.page;
   if (own) location.replace(ownPage(own));
   setInterval(refresh, 60000);
