@@ -128,7 +128,7 @@ def board_card(request: PageRequest, board: Board) -> Content:
                 player_name(request, each),
                 counted(each.races, "race"),
                 integer(each.points),
-                each.moved and each.moved.points,
+                each.moved.points or None if each.moved else None,
             )
             for each in report.players[:ROWS]
         ]
