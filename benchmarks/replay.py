@@ -36,7 +36,6 @@ from racebot.files.read import read_races
 from racebot.ratings import fast, registry
 from racebot.ratings.parameters import as_json
 from racebot.study.history import History, replay
-from racebot.study.metrics import Objective, tallies
 from racebot.study.tuning import dimensions, parameters_at
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [(key, {}) for key in OURS]
@@ -73,7 +72,7 @@ def main() -> None:
         many = swept(model, CANDIDATES)
         sets = CANDIDATES * (os.cpu_count() or 1 if fast.compiles(many) else 1)
         alone = speed(partial(_exhaust, replay, model, history))
-        sweep = sets * speed(partial(tallies, many, history, [Objective.MISORDERED]))
+        sweep = sets * speed(partial(_exhaust, replay, many, history))
         for name, value in ((label, alone), (f"  sweep of {CANDIDATES}", sweep)):
             print(f"{name:<32}{value:>10,.0f}{value / package:>10.1f}×", flush=True)
 

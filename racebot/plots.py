@@ -118,7 +118,7 @@ def tuned(history: History, found: Tuned) -> Any:
     for axis, (name, found_value, values, figures) in zip(np.atleast_1d(axes), curves, strict=True):
         axis.plot(values, figures, marker=".")
         axis.axvline(found_value, color="gray", linestyle=":")
-        axis.set(title=name, xlabel="Value", ylabel=found.objective.value)
+        axis.set(title=name, xlabel="Value", ylabel="Log loss plus misordered")
     return figure
 
 

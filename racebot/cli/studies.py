@@ -45,7 +45,6 @@ from racebot.study import iterated, predictions as forecasts
 from racebot.study.cores import cores
 from racebot.study.evaluate import PRESETS, Entry, Preset, evaluate as judge
 from racebot.study.history import History, newcomers
-from racebot.study.metrics import Objective
 from racebot.study.tuning import Effort, tune as search
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
@@ -75,7 +74,6 @@ def evaluate(
         datetime | None,
         common.date_option("Judge races that ended that day (UTC) or later; earlier ones only train."),
     ] = None,
-    until: common.Until = None,
     each: Annotated[bool, typer.Option("--each", help="Judge each file on its own, not all as one.")] = False,
     cluster: common.Cluster = None,
     full: Annotated[bool, typer.Option("--full", help="Print all figures.")] = False,
@@ -94,7 +92,7 @@ def evaluate(
         key.rpartition("=")[2] for key in keys if key != EVERY_MODEL
     ]
     parts: list[list[Path] | None] = [[file] for file in files] if each and files else [files]
-    histories = [source.history(part, models, until=until) for part in parts]
+    histories = [source.history(part, models) for part in parts]
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(histories)
     chosen += entries(usual, keys, param or [], taken=presets)
@@ -236,7 +234,6 @@ def tune(
     only: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Search only this parameter. Repeatable.")
     ] = None,
-    objective: Annotated[Objective, typer.Option(help="The figure to minimize.")] = Objective.JOINT,
     candidates: Annotated[int, typer.Option(min=8, max=4096, help="Parameter sets replayed at once.")] = 256,
     generations: Annotated[int, typer.Option(min=1, max=1000, help="Limit on generations.")] = 40,
     cluster: common.Cluster = None,
@@ -255,7 +252,6 @@ def tune(
             entry.model,
             entry.parameters,
             search=only,
-            objective=objective,
             effort=Effort(candidates, generations),
             progress=lambda generation, best: advance(
                 f"{entry.label}, generation", generation, generations, f"best {best:.4f}"
@@ -272,9 +268,6 @@ def tune(
 def iterate(
     files: Files = None,
     param: ParamOption = None,
-    share: Annotated[
-        float, typer.Option(min=0.1, max=1, help="Share of the races to rate; the rest judge the ratings.")
-    ] = 1.0,
     *,
     source: Source,
 ) -> None:
@@ -286,7 +279,7 @@ def iterate(
     model = iterated.IteratedElo(**from_mapping(iterated.IteratedElo, given))
     read = read_files(files, source.reading) if files else None
     history = source.history(files, [model.key], read=read)
-    found = iterated.iterate(history, model, read.factors if read else {}, share)
+    found = iterated.iterate(history, model, read.factors if read else {})
     source.give(lambda: found, lambda: studies_tables.iterated(console, found), lambda: plots.iterated(found))
 
 

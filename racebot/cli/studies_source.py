@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -166,12 +165,7 @@ class Source(Answer):
         return entries(usual, [model or usual[0]], assignments or [])[0]
 
     def history(
-        self,
-        files: Sequence[Path] | None,
-        models: Iterable[str],
-        *,
-        until: datetime | None = None,
-        read: RaceFiles | None = None,
+        self, files: Sequence[Path] | None, models: Iterable[str], read: RaceFiles | None = None
     ) -> History:
         """Return the races to study, of files or what was `read` of them, and say what was understood.
 
@@ -183,17 +177,13 @@ class Source(Answer):
             read = read or read_files(files, self.reading)
             able = all(key in registry.MODELS and registry.MODELS[key].rates_teams for key in models)
             teams = self.teams or self.settings.team_races or (TeamPolicy.TEAM if able else TeamPolicy.IGNORE)
-            results = [each for each in read.results if until is None or each.ended_at < until]
-            history, ended = History.of(results, teams, read.left_out), len(results)
+            history = History.of(read.results, teams, read.left_out)
             if len(history):
                 tell(history.understood, to=notices)
         else:
             with self.board() as (ledger, board):
-                history = rated_history(ledger, board, until)
-            ended = len(history) + history.left_out.total()
+                history = rated_history(ledger, board)
         where = ", ".join(map(str, files)) if files else str(self.settings.database)
-        if until is not None and not ended:
-            raise PayloadError(f"{where}: no race ended before {until:%Y-%m-%d}: choose a later --until")
         if left_out := history.left_out[OF_TEAMS]:
             remedy = "--teams {}" if files else "RACEBOT_TEAM_RACES={}"
             hint = (

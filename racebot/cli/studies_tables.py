@@ -124,7 +124,7 @@ def _percent(chance: float | None) -> str:
 def tuned(console: Console, result: Tuned) -> None:
     """Print the result of a search, and the settings that apply it."""
     headings = ("Races", ">", ">Before", ">Tuned", ">Difference", ">Misordered", ">Log loss")
-    made = _table(f"{result.model}, {result.objective.value}", *headings)
+    made = _table(f"{result.model}, log loss plus misordered", *headings)
     for name, part in (("earlier, searched", result.earlier), ("later, judged", result.later)):
         made.add_row(
             name,
@@ -162,11 +162,6 @@ def iterated(console: Console, found: Iterated, count: int = 30) -> None:
         for row in rows[:count]:
             made.add_row(safe(row.name), f"{row.rating:.0f}", str(row.races))
         console.print(made, end="\n\n")
-    if found.misordered is not None:
-        console.print(
-            f"{counted(found.judged, 'later race')}: {_number(found.misordered)} misordered, "
-            f"log loss {_number(found.log_loss)}"
-        )
 
 
 def _number(value: float | None) -> str:
@@ -213,7 +208,6 @@ def tuned_json(found: Tuned) -> Any:
     earlier, later = ({name: getattr(part, name) for name in names} for part in (found.earlier, found.later))
     document = {
         "model": found.model,
-        "objective": found.objective.value,
         "parameters": found.parameters,
         "earlier": earlier,
         "later": later | {"recommended": found.recommended},

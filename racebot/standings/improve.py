@@ -19,10 +19,9 @@ from racebot.study.fit import fit_odds
 from racebot.study.history import Earlier, History
 
 
-def rated_history(ledger: Ledger, board: Leaderboard, until: datetime | None = None) -> History:
-    """Return the races that count on a leaderboard, or those of them that ended before a moment."""
-    counted = (stored.result for stored in ledger.races.counted(board))
-    races = (result for result in counted if until is None or result.ended_at < until)
+def rated_history(ledger: Ledger, board: Leaderboard) -> History:
+    """Return the races that count on a leaderboard."""
+    races = (stored.result for stored in ledger.races.counted(board))
     return History.of(races, TeamPolicy(board.teams))
 
 

@@ -23,7 +23,16 @@ from racebot.study import metrics
 from racebot.study.complaints import Complaints, checked_again
 from racebot.study.cores import spread
 from racebot.study.history import Earlier, History, at_start, replay
-from racebot.study.metrics import Field, Figures, Predictions, Reliability, Tally, log_loss, misordered
+from racebot.study.metrics import (
+    Field,
+    Figures,
+    Predictions,
+    Reliability,
+    Tallies,
+    Tally,
+    log_loss,
+    misordered,
+)
 
 # The views of players, after Dehpanah et al., https://arxiv.org/abs/2008.06787, section V.
 VIEWED = 20
@@ -255,12 +264,11 @@ def _views(
     return {name: metrics.figures(field, predictions, mask) for name, mask in counted.items()}
 
 
-def _tallies(whole: Field, run: _Run, first: int) -> tuple[Tally, Tally]:
-    """Return a model's misordered pairs and log loss per judged race."""
+def _tallies(whole: Field, run: _Run, first: int) -> Tallies:
+    """Return a model's costs per judged race."""
     rating = run.predictions.rating
     costs = misordered(rating[whole.better], rating[whole.worse]), log_loss(run.predictions.probability)
-    wrong, loss = (Tally.of(cost, whole.pair_race(), whole.races).later(first) for cost in costs)
-    return wrong, loss
+    return Tallies(*(Tally.of(cost, whole.pair_race(), whole.races).later(first) for cost in costs))
 
 
 def _margin(best: Tally, other: Tally) -> Margin:

@@ -28,7 +28,7 @@ from racebot.ratings.registry import create
 from racebot.study import metrics
 from racebot.study.cores import spread
 from racebot.study.history import History, Step, replay
-from racebot.study.metrics import Objective, Tally, log_loss, misordered, observed_pairs
+from racebot.study.metrics import Tallies, Tally, log_loss, misordered, observed_pairs
 from racebot.study.tuning import JudgedPart, dimensions, four_digits, parameters_at
 from racebot.text.format import counted
 
@@ -97,7 +97,7 @@ def fit_odds(history: History, key: str, parameters: Parameters | None = None) -
     found = as_json(_performances(seen, _finish_forecast(seen, model)))
     if ODDS[0] in found:
         plain, through = (create(key, found | {"odds_by_finish": chosen}) for chosen in (False, True))
-        before, after = (_with_fitted_odds(quarters, start).odds for start in (plain, through))
+        before, after = (_with_fitted_odds(quarters, start).log_loss for start in (plain, through))
         found = as_json(_scaled_odds(seen, through if _clearly_better(after, before) else plain))
     return found
 
@@ -130,7 +130,7 @@ def fit(
         starts.append((other, as_json(create(other, shared | dict(fixed))), tuple(fixed)))
     current = create(key, found)
     before = _with_fitted_odds(_quarters(list(replay(current, history))), current)
-    tried: list[_Forward] = []
+    tried: list[Tallies] = []
     chosen, best = None, before
     progress(0, len(starts) + 1)
     for start, forward in _with_everything_fitted(history, starts):
@@ -145,20 +145,9 @@ def fit(
         model=key,
         races=len(history),
         parameters=found,
-        judged=JudgedPart.of(*((each.joint, each.order, each.odds) for each in (before, after))),
+        judged=JudgedPart.of(before, after),
         kept=chosen is not None,
     )
-
-
-class _Forward(NamedTuple):
-    """Costs of the forecasts of races, per race: order and odds of pairs."""
-
-    order: Tally
-    odds: Tally
-
-    @property
-    def joint(self) -> Tally:
-        return Tally(self.order.cost + self.odds.cost, self.odds.cases)
 
 
 def _clearly_better(tried: Tally, best: Tally) -> bool:
@@ -205,7 +194,7 @@ def _quarters(steps: Sequence[Step]) -> list[tuple[_Seen, _Seen]]:
     return [(_Seen.of(steps[:cut]), _Seen.of(steps[cut:end])) for cut, end in cuts]
 
 
-def _judge(parts: Iterable[tuple[RatingModel, _Seen]]) -> _Forward:
+def _judge(parts: Iterable[tuple[RatingModel, _Seen]]) -> Tallies:
     """Return the costs of forecasts of races that the models did not see."""
     costs: list[tuple[Any, ...]] = []
     for model, seen in parts:
@@ -214,14 +203,14 @@ def _judge(parts: Iterable[tuple[RatingModel, _Seen]]) -> _Forward:
         costs.append((wrong, chance, seen.pairs))
     wrong, chance, pairs = map(np.concatenate, zip(*costs, strict=True))
     race = np.repeat(np.arange(len(pairs)), pairs)
-    return _Forward(*(Tally.of(cost, race, len(pairs)) for cost in (wrong, log_loss(chance))))
+    return Tallies(*(Tally.of(cost, race, len(pairs)) for cost in (wrong, log_loss(chance))))
 
 
-def _with_fitted_odds(quarters: Iterable[tuple[_Seen, _Seen]], start: RatingModel) -> _Forward:
+def _with_fitted_odds(quarters: Iterable[tuple[_Seen, _Seen]], start: RatingModel) -> Tallies:
     return _judge((_odds(earlier, start), later) for earlier, later in quarters)
 
 
-def _with_everything_fitted(history: History, starts: Sequence[_Start]) -> Iterator[tuple[_Start, _Forward]]:
+def _with_everything_fitted(history: History, starts: Sequence[_Start]) -> Iterator[tuple[_Start, Tallies]]:
     """Fit each model to the first quarter, half and three quarters, each judged on the next quarter."""
     cuts = _cuts(len(history))
     parts = [replace(history, races=history.races[:cut]) for cut in cuts]
@@ -279,8 +268,7 @@ def _everything(history: History, key: str, parameters: Parameters, fixed: Colle
     comparisons = sum(race.outcome.size - 1 for race in history.races)
 
     def loss(model: RatingModel) -> FloatArray:
-        (lost,) = metrics.tallies(model, history, [Objective.LOG_LOSS])
-        return comparisons * lost.mean()
+        return comparisons * metrics.tallies(model, history).log_loss.mean()
 
     found = _fitted(start, names, 0.3, loss)
     if not parameters.get("odds_by_finish"):

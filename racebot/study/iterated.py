@@ -2,7 +2,7 @@
 
 Source: J. Snellman, "Rating system for asymmetric multiplayer games", section "The rating system",
 https://www.snellman.net/blog/archive/2015-11-18-rating-system-for-asymmetric-multiplayer-games/. It is
-not a `RatingModel`, because ratings also depend on later races. `iterate` judges the ratings on later races.
+not a `RatingModel`, because ratings also depend on later races.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from racebot.races.outcome import IntArray, Outcome
 from racebot.ratings.model import FloatArray
 from racebot.ratings.parameters import Parameters, as_json, parameter, unobserved_or_tie
 from racebot.study.history import History
-from racebot.study.metrics import log_loss, misordered, observed_pairs
 
 
 class Match(NamedTuple):
@@ -108,10 +107,6 @@ class IteratedElo:
             elif group[a] == group[b] and self.unfinished == "tie":
                 yield a, b, 0.5, out
 
-    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        """Return the probability that `a` is placed before `b`: sums of a player's and a factor's rating."""
-        return 1 / (1 + 10 ** ((np.asarray(b) - np.asarray(a)) / self.spread))
-
 
 @dataclass(frozen=True, slots=True)
 class IteratedRating:
@@ -124,59 +119,38 @@ class IteratedRating:
 
 @dataclass(frozen=True, slots=True)
 class Iterated:
-    """The ratings after all passes, highest first, and how `judged` later races with pairs judge them."""
+    """The ratings after all passes, highest first."""
 
     parameters: Parameters
     races: int
     players: list[IteratedRating]
     factors: list[IteratedRating]
-    judged: int
-    misordered: float | None
-    log_loss: float | None
 
 
-def iterate(
-    history: History,
-    model: IteratedElo,
-    factors: Mapping[tuple[str, str], str] | None = None,
-    share: float = 1.0,
-) -> Iterated:
-    """Rate the first races of a history, and judge the ratings on the rest.
+def iterate(history: History, model: IteratedElo, factors: Mapping[tuple[str, str], str]) -> Iterated:
+    """Rate a history.
 
     Args:
         factors: each entrant's factor, by race name and player. Factors only count in races where every
             entrant has one.
-        share: share of the races to rate; the rest judge.
     """
-    named = factors or {}
-    numbers = {name: i for i, name in enumerate(dict.fromkeys(named.values()))}
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(factors.values()))}
     matches = []
     for race in history.races:
-        chosen = [named.get((race.name, history.players[player])) for player in race.players.tolist()]
+        chosen = [factors.get((race.name, history.players[player])) for player in race.players.tolist()]
         known = [numbers[name] for name in chosen if name is not None]
         complete = np.array(known, dtype=np.intp) if len(known) == len(chosen) else None
         matches.append(Match(race.players, race.outcome, complete))
-    earlier, later = history.split(share)
-    ratings = model.fit(matches[: len(earlier)], len(history.players), len(numbers))
-    pairs = [np.empty((2, 0))]
-    for match in matches[len(earlier) :]:
-        strength = ratings.players[match.players]
-        if match.factors is not None:
-            strength = strength + model.factor_weight * ratings.factors[match.factors]
-        pairs.append(strength[np.array(observed_pairs(match.outcome))])
-    better, worse = np.concatenate(pairs, axis=1)
+    ratings = model.fit(matches, len(history.players), len(numbers))
     raced = [0] * len(numbers)
-    for match in matches[: len(earlier)]:
+    for match in matches:
         for factor in () if match.factors is None else match.factors.tolist():
             raced[factor] += 1
     return Iterated(
         parameters=as_json(model),
-        races=len(earlier),
-        players=_ranked(history.names, ratings.players, earlier.races_of_players().tolist()),
+        races=len(history),
+        players=_ranked(history.names, ratings.players, history.races_of_players().tolist()),
         factors=_ranked(list(numbers), ratings.factors, raced),
-        judged=len(later),
-        misordered=float(np.mean(misordered(better, worse))) if better.size else None,
-        log_loss=float(np.mean(log_loss(model.win_probability(better, worse)))) if better.size else None,
     )
 
 

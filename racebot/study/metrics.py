@@ -23,10 +23,8 @@ The sources leave some choices open. Here:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -162,17 +160,13 @@ class Field:
             worse=np.concatenate(worse),
         )
 
-    def sizes(self) -> IntArray:
-        """Return the number of entrants of each race: shape [races]."""
-        return np.bincount(self.race, minlength=self.races)
-
     def pair_race(self) -> IntArray:
         """Return the index of each pair's race: shape [pairs]."""
         return self.race[self.better]
 
     def bins(self) -> IntArray:
         """Return the fifth of the field in which each entry is placed, 0 for the best: shape [entries]."""
-        size = self.sizes()[self.race]
+        size = np.bincount(self.race)[self.race]
         return np.minimum((self.place - 0.5) / size * BINS, BINS - 1).astype(np.intp)
 
 
@@ -306,19 +300,8 @@ def tightest(tightness: FloatArray) -> BoolArray:
     return found
 
 
-class Objective(StrEnum):
-    """A figure to minimize, as a mean over all pairs of all races."""
-
-    JOINT = "joint"
-    """Log loss plus misordered pairs, to balance calibrated odds and correct order."""
-    MISORDERED = "misordered"
-    """Share of pairs in which the lower-rated player was placed better."""
-    LOG_LOSS = "log-loss"
-    """Log loss of win probabilities over pairs, in nats."""
-
-
 class Tally(NamedTuple):
-    """An objective per race: the sum over its cases, such as pairs, and their number.
+    """A cost per race: the sum over its cases, such as pairs, and their number.
 
     `cost` has the shape [races] or [races, candidates], `cases` [races].
     """
@@ -342,26 +325,30 @@ class Tally(NamedTuple):
         return mean
 
 
-def tallies(
-    model: RatingModel, history: History, objectives: Sequence[Objective], table: FloatArray | None = None
-) -> list[Tally]:
-    """Replay a history once, and return objectives of every race. See `replay` for `model` and `table`."""
-    costs: list[list[FloatArray]] = [[] for _ in objectives]
-    pairs = []
+class Tallies(NamedTuple):
+    """Misordered pairs and log loss per race."""
+
+    misordered: Tally
+    log_loss: Tally
+
+    @property
+    def joint(self) -> Tally:
+        """Return log loss plus misordered pairs, to balance calibrated odds and correct order."""
+        return Tally(self.misordered.cost + self.log_loss.cost, self.log_loss.cases)
+
+
+def tallies(model: RatingModel, history: History, table: FloatArray | None = None) -> Tallies:
+    """Replay a history, and return the costs of every race. See `replay` for `model` and `table`."""
+    wrong, lost, pairs = [], [], []
     for step in replay(model, history, table):
         before, (better, worse) = step.before, observed_pairs(step.race.outcome)
-        found: dict[Objective, FloatArray] = {}
-        if set(objectives) != {Objective.LOG_LOSS}:
-            rating = model.rating(before)
-            found[Objective.MISORDERED] = misordered(rating[..., better], rating[..., worse])
-        if set(objectives) != {Objective.MISORDERED}:
-            chance = model.win_probability(before[..., better, :], before[..., worse, :])
-            found[Objective.LOG_LOSS] = log_loss(chance)
-        for sums, objective in zip(costs, objectives, strict=True):
-            cost: Any = sum(found.values()) if objective is Objective.JOINT else found[objective]
-            sums.append(cost.sum(axis=-1))
+        rating = model.rating(before)
+        wrong.append(misordered(rating[..., better], rating[..., worse]).sum(axis=-1))
+        chance = model.win_probability(before[..., better, :], before[..., worse, :])
+        lost.append(log_loss(chance).sum(axis=-1))
         pairs.append(better.size)
-    return [Tally(np.array(sums), np.array(pairs, dtype=np.intp)) for sums in costs]
+    cases = np.array(pairs, dtype=np.intp)
+    return Tallies(Tally(np.array(wrong), cases), Tally(np.array(lost), cases))
 
 
 def standard_error(before: Tally, after: Tally) -> float:

@@ -21,7 +21,7 @@ from racebot.ratings.parameters import Parameters, as_json, declared
 from racebot.ratings.registry import create
 from racebot.study.cores import spread
 from racebot.study.history import History, newcomers
-from racebot.study.metrics import ERRORS_REQUIRED, Objective, Tally, standard_error, tallies
+from racebot.study.metrics import ERRORS_REQUIRED, Tallies, Tally, standard_error, tallies
 from racebot.text.parse import did_you_mean
 
 TOGETHER = 32
@@ -30,14 +30,14 @@ LEAST_CANDIDATES = 6
 """Differential evolution needs five."""
 STEPS = 9
 _ALIKE = 1e-5
-"""A search ends when the objective's standard deviation over the candidates falls below this."""
+"""A search ends when the figure's standard deviation over the candidates falls below this."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedPart:
-    """The objective, misordered pairs and log loss on one part of a history, before and after the search.
+    """Log loss plus misordered pairs, and each, on one part of a history, before and after the search.
 
-    `standard_error` is that of `tuned - start` over races, NaN for one race; `tally` is the tuned objective.
+    `standard_error` is that of `tuned - start` over races, NaN for one race; `tally` is of `tuned`.
     """
 
     races: int
@@ -51,14 +51,15 @@ class JudgedPart:
     tally: Tally = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, before: Sequence[Tally], after: Sequence[Tally]) -> JudgedPart:
+    def of(cls, before: Tallies, after: Tallies) -> JudgedPart:
         """Compare the three figures, each per race, over the same races."""
-        (a, b, c), (d, e, f) = ([float(tally.mean()) for tally in part] for part in (before, after))
-        return cls(before[0].cases.size, a, b, c, d, e, f, standard_error(before[0], after[0]), after[0])
+        means = [float(each.mean()) for part in (before, after) for each in (part.joint, *part)]
+        error = standard_error(before.joint, after.joint)
+        return cls(before.joint.cases.size, *means, error, after.joint)
 
     @property
     def difference(self) -> float:
-        """Return the change in the objective. Negative is better."""
+        """Return the change. Negative is better."""
         return self.tuned - self.start
 
 
@@ -72,7 +73,6 @@ class Tuned:
     model: str
     parameters: Parameters
     searched: tuple[str, ...]
-    objective: Objective
     earlier: JudgedPart
     later: JudgedPart
     evaluations: int
@@ -94,7 +94,6 @@ def tune(
     parameters: Parameters | None = None,
     *,
     search: Sequence[str] | None = None,
-    objective: Objective = Objective.JOINT,
     effort: Effort | None = None,
     progress: Callable[[int, float], None] = lambda generation, best: None,
 ) -> Tuned:
@@ -104,8 +103,8 @@ def tune(
 
     Args:
         parameters: parameters that differ from the model's defaults. The search starts from them.
-        search: the parameters to vary; see `dimensions`. By default all that affect the objective.
-        progress: called after each generation, with its number and the best objective so far.
+        search: the parameters to vary; see `dimensions`. By default all that change a prediction.
+        progress: called after each generation, with its number and the best figure so far.
 
     Raises:
         ModelError: see `dimensions`. Also if the history is too short to divide or to search.
@@ -117,7 +116,7 @@ def tune(
     space = dimensions(key, fixed, search)
     if not space:
         raise ModelError(f"{key} has no parameters to search")
-    wanted = _Search(key, fixed, space, objective)
+    wanted = _Search(key, fixed, space)
     if search is None:
         wanted = wanted._replace(space=wanted.effective(earlier))
     if not wanted.space:
@@ -126,28 +125,26 @@ def tune(
             "add races, or choose another model"
         )
     found, tried = _find(earlier, wanted, effort or Effort(), progress)
-    calls = [(create(key, each), earlier, later, objective) for each in (fixed, found)]
+    calls = [(create(key, each), earlier, later) for each in (fixed, found)]
     first, second = map(JudgedPart.of, *spread(_on_parts, calls))
     searched = tuple(dict.fromkeys(d.parameter for d in wanted.space))
-    return Tuned(key, found, searched, objective, first, second, tried)
+    return Tuned(key, found, searched, first, second, tried)
 
 
-def _on_parts(
-    model: RatingModel, earlier: History, later: History, objective: Objective
-) -> list[list[Tally]]:
-    table, wanted = newcomers(model, earlier), [objective, Objective.MISORDERED, Objective.LOG_LOSS]
-    return [tallies(model, part, wanted, table) for part in (earlier, later)]
+def _on_parts(model: RatingModel, earlier: History, later: History) -> list[Tallies]:
+    table = newcomers(model, earlier)
+    return [tallies(model, part, table) for part in (earlier, later)]
 
 
 def along(history: History, found: Tuned) -> list[tuple[str, float, FloatArray, FloatArray]]:
-    """Return the objective along each parameter of a search, with the others as found.
+    """Return the figure that was minimized along each parameter of a search, with the others as found.
 
-    Each has its name, its value as found, `STEPS` values over its range, and the objective over all races.
+    Each has its name, its value as found, `STEPS` values over its range, and the figures over all races.
     """
     curves = []
     for each in dimensions(found.model, found.parameters, found.searched):
         values = np.linspace(each.low, each.high, STEPS)
-        search = _Search(found.model, dict(found.parameters), [each], found.objective)
+        search = _Search(found.model, dict(found.parameters), [each])
         figures = search.costs(history, values[np.newaxis])
         name = each.parameter if each.entry is None else f"{each.parameter}, {each.entry + 1}"
         curves.append((name, each.start, values, figures))
@@ -209,20 +206,19 @@ def dimensions(
 
 
 class _Search(NamedTuple):
-    """The model, its parameters, the numbers to vary, and the objective to minimize."""
+    """The model, its parameters, and the numbers to vary."""
 
     key: str
     parameters: dict[str, Any]
     space: list[Dimension]
-    objective: Objective
 
     def costs(self, history: History, x: FloatArray) -> FloatArray:
-        """Return each candidate's objective: shape [candidates]. `TOGETHER` are replayed at once."""
+        """Return each candidate's figure: shape [candidates]. `TOGETHER` are replayed at once."""
         parts = [x[:, first : first + TOGETHER] for first in range(0, x.shape[1], TOGETHER)]
         return np.concatenate(list(spread(_cost, [(history, self, part) for part in parts])))
 
     def effective(self, history: History) -> list[Dimension]:
-        """Return the dimensions that affect the objective. A search would move the others at random."""
+        """Return the dimensions that change a prediction. A search would move the others at random."""
         ends = np.repeat([[d.start] for d in self.space], 1 + 2 * len(self.space), axis=1)
         for i, dimension in enumerate(self.space):
             ends[i, 1 + 2 * i : 3 + 2 * i] = dimension.low, dimension.high
@@ -277,13 +273,12 @@ def four_digits(value: float) -> float:
 
 
 def _cost(history: History, search: _Search, x: FloatArray) -> FloatArray:
-    """Return each candidate's objective: shape [candidates]. It is infinite if ratings diverge."""
+    """Return log loss plus misordered pairs: shape [candidates]. They are infinite if ratings diverge."""
     start = create(search.key, search.parameters)
     model = type(start)(**parameters_at(start, search.space, x))
     table = newcomers(model, history)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        (costs,) = tallies(model, history, [search.objective], table)
-        found = costs.mean()
+        found = tallies(model, history, table).joint.mean()
     return np.where(np.isfinite(found) & np.isfinite(table).all(axis=(1, 2)), found, np.inf)
 
 

@@ -236,7 +236,7 @@ def test_date_is_a_year_a_month_or_a_day(racebot: Racebot) -> None:
     days = [day(text) for text in ("2026", "2026-03", "2026-03-09")]
     assert days == [datetime(2026, *date, tzinfo=UTC) for date in ((1, 1), (3, 1), (3, 9))]
     for text in ("1767225600", "20260301", "yesterday", "2026-13", "2026-03-09T12:00", ""):
-        for command in (("backfill", "--since"), ("evaluate", "races.json", "--until")):
+        for command in (("backfill", "--since"), ("evaluate", "races.json", "--since")):
             code, _, err = racebot(*command, text)
             assert (code, "2026-03-01" in err) == (2, True)
 

@@ -10,7 +10,7 @@ from racebot.ratings.parameters import as_json
 from racebot.ratings.registry import create
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import Earlier, History, replay
-from racebot.study.metrics import Objective, reliability, standard_error, tallies
+from racebot.study.metrics import reliability, standard_error, tallies
 
 ENTRIES = [
     Entry("site", "trueskill", {"unfinished": "tie"}),
@@ -63,8 +63,7 @@ def test_margins_are_differences_to_the_best_with_their_error_over_races(season:
     judged = []
     for entry in (entries[report.best], entries[label]):
         model = create(entry.model, entry.parameters)
-        (whole,) = tallies(model, season, [Objective.LOG_LOSS])
-        judged.append(whole.later(100))
+        judged.append(tallies(model, season).log_loss.later(100))
     assert loss.error == pytest.approx(standard_error(*judged))
 
 

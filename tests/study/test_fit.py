@@ -16,7 +16,7 @@ from racebot.standings.counting import MOVE_NO_RATING
 from racebot.study import fit as fit_module
 from racebot.study.fit import ODDS_FROM, SPREADS, fit, fit_odds
 from racebot.study.history import History, final_states, replay
-from racebot.study.metrics import Objective, tallies
+from racebot.study.metrics import tallies
 
 KEY = "thurstone-hurdle"
 USUAL = defaults(MODELS[KEY])
@@ -59,7 +59,7 @@ def test_fitted_odds_are_the_best_on_a_grid_once_the_defaults_count(season: Hist
 
     def cost(scale: float, doubt: float) -> float:
         model = create(KEY, {**found, "odds_scale": scale, "odds_doubt": doubt})
-        loss = float(tallies(model, season, [Objective.LOG_LOSS])[0].mean())
+        loss = float(tallies(model, season).log_loss.mean())
         distance = (np.log(scale) / SPREADS["odds_scale"]) ** 2 + ((doubt - 1) / SPREADS["odds_doubt"]) ** 2
         return comparisons * loss + 0.5 * distance / 0.2
 

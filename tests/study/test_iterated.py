@@ -147,7 +147,3 @@ def test_the_listing_order_is_irrelevant() -> None:
         listed.append(Match(players[order], other, factors[order]))
     for one, another in zip(fitted(IteratedElo(), history), fitted(IteratedElo(), listed), strict=True):
         np.testing.assert_array_equal(one, another)
-
-
-def test_win_probability_follows_its_formula() -> None:
-    assert IteratedElo().win_probability(np.array(1400.0), np.array(1000.0)) == pytest.approx(10 / 11)

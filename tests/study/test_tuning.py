@@ -10,10 +10,8 @@ from racebot.errors import ModelError
 from racebot.ratings.models.trueskill import TrueSkill
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
-from racebot.study.metrics import Objective, Tally, standard_error
+from racebot.study.metrics import Tally, standard_error
 from racebot.study.tuning import Effort, JudgedPart, Tuned, dimensions, tune
-
-PAIRS = [Objective.MISORDERED, Objective.LOG_LOSS, Objective.JOINT]
 
 
 def searched(season: History, **changed: Any) -> dict[str, Any]:
@@ -23,9 +21,8 @@ def searched(season: History, **changed: Any) -> dict[str, Any]:
     return {"history": season, "key": "trueskill", "effort": effort, **settings, **changed}
 
 
-@pytest.mark.parametrize("objective", PAIRS)
-def test_a_search_is_no_worse_than_where_it_started(season: History, objective: Objective) -> None:
-    found = tune(**searched(season, objective=objective))
+def test_a_search_is_no_worse_than_where_it_started(season: History) -> None:
+    found = tune(**searched(season))
     assert found.searched == ("sigma", "beta")
     assert (found.earlier.races, found.later.races) == (75, 75)
     assert found.evaluations == 40
@@ -36,20 +33,15 @@ def test_a_search_is_no_worse_than_where_it_started(season: History, objective: 
     assert 1 <= cast("float", found.parameters["sigma"]) <= 12
 
 
-@pytest.mark.parametrize("objective", PAIRS)
-def test_figures_are_those_of_a_replay_with_ratings_carried_over(
-    season: History, objective: Objective
-) -> None:
-    found = tune(**searched(season, objective=objective, generations=1))
+def test_figures_are_those_of_a_replay_with_ratings_carried_over(season: History) -> None:
+    found = tune(**searched(season, generations=1))
     since = season.races[found.earlier.races].ended_at
     earlier, _ = season.split(0.5)
     entries = [Entry("start", "trueskill"), Entry("tuned", "trueskill", found.parameters)]
 
     def figures(history: History, since=None) -> list[float]:
         found = [e.figures for e in evaluate([history], entries, since=since)[0].evaluations]
-        wrong = 0.0 if objective is Objective.LOG_LOSS else 1.0
-        loss = 0.0 if objective is Objective.MISORDERED else 1.0
-        return [wrong * each.misordered + loss * each.log_loss for each in found]
+        return [each.misordered + each.log_loss for each in found]
 
     assert figures(earlier) == pytest.approx([found.earlier.start, found.earlier.tuned])
     assert figures(season, since) == pytest.approx([found.later.start, found.later.tuned])
@@ -89,7 +81,7 @@ def test_only_a_gain_of_more_than_two_standard_errors_is_recommended(
 ) -> None:
     tally = Tally(np.zeros(1), np.ones(1, int))
     seen, unseen = (JudgedPart(70, 0.5, 0, 0, tuned, 0, 0, error, tally) for tuned in (earlier, later))
-    assert Tuned("trueskill", {}, ("sigma",), Objective.JOINT, seen, unseen, 1).recommended is recommended
+    assert Tuned("trueskill", {}, ("sigma",), seen, unseen, 1).recommended is recommended
 
 
 def test_dimensions_are_those_the_model_declares() -> None:
