@@ -13,9 +13,8 @@ import numpy as np
 from racebot.errors import MissingExtraError, PayloadError
 from racebot.ratings.model import RatingModel
 from racebot.study.evaluate import Report
-from racebot.study.history import History, replay
+from racebot.study.history import History, Odds, RatedPlayer, replay
 from racebot.study.iterated import Iterated
-from racebot.study.predictions import Odds, RatedPlayer
 from racebot.study.tuning import Tuned, along
 
 FORMATS = (".svg", ".png", ".pdf", ".html")

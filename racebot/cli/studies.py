@@ -41,10 +41,10 @@ from racebot.ratings.parameters import from_mapping
 from racebot.scoring.rules import NAMED, rules_of
 from racebot.scoring.table import score_race, standings
 from racebot.standings.rater import current_states
-from racebot.study import iterated, predictions as forecasts
+from racebot.study import iterated
 from racebot.study.cores import cores
 from racebot.study.evaluate import PRESETS, Entry, Preset, evaluate as judge
-from racebot.study.history import History, newcomers
+from racebot.study.history import History, final_ratings, forecast_race, newcomers
 from racebot.study.tuning import Effort, tune as search
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
@@ -133,7 +133,7 @@ def rate_file(
     if not (files or model or param):
         with source.board() as (ledger, board):
             states = np.array([state for state, _ in current_states(ledger, board, history.players)])
-    found = forecasts.final_ratings(history, made, states)
+    found = final_ratings(history, made, states)
     source.give(
         lambda: [each._asdict() for each in found[:limit]],
         lambda: studies_tables.ratings(console, entry.label, len(history), found[:limit]),
@@ -218,7 +218,7 @@ def show_odds(
             require_different(players, [each.id for each in known])
             states = [state for state, _ in current_states(ledger, board, [each.id for each in known])]
         rating_model = registry.create(board.model, board.parameters)
-        found = forecasts.odds(rating_model, [each.shown for each in known], np.array(states))
+        found = forecast_race(rating_model, [each.shown for each in known], np.array(states))
     source.give(
         lambda: [each._asdict() for each in found],
         lambda: studies_tables.odds(console, found),

@@ -18,9 +18,9 @@ from racebot.cli.tables import safe, table
 from racebot.ratings import registry
 from racebot.ratings.parameters import defaults
 from racebot.study.evaluate import Preset, Report
+from racebot.study.history import Odds, RatedPlayer
 from racebot.study.iterated import Iterated
 from racebot.study.metrics import ERRORS_REQUIRED
-from racebot.study.predictions import Odds, RatedPlayer
 from racebot.study.tuning import Tuned
 from racebot.text.format import counted
 
