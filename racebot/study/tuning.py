@@ -53,9 +53,9 @@ class JudgedPart:
     @classmethod
     def of(cls, before: Tallies, after: Tallies) -> JudgedPart:
         """Compare the three figures, each per race, over the same races."""
-        means = [float(each.mean()) for part in (before, after) for each in (part.joint, *part)]
+        (a, b, c), (d, e, f) = ([float(t.mean()) for t in (each.joint, *each)] for each in (before, after))
         error = standard_error(before.joint, after.joint)
-        return cls(before.joint.cases.size, *means, error, after.joint)
+        return cls(before.joint.cases.size, a, b, c, d, e, f, error, after.joint)
 
     @property
     def difference(self) -> float:
