@@ -16,7 +16,7 @@ from rich.table import Table
 
 from racebot.cli.common import tell
 from racebot.ratings.parameters import ParameterValue
-from racebot.text.format import counted, gap, signed, span
+from racebot.text.format import counted, gap, minute, signed, span
 from racebot.text.safe import printable
 
 if TYPE_CHECKING:  # a command loads only the reports that it prints
@@ -102,41 +102,25 @@ def print_proposal(console: Console, board: Leaderboard, new: Leaderboard, effec
 
 def print_status(console: Console, report: Status) -> None:
     """Print the state of the worker."""
-    worker, database = report.worker, report.database
-    since = worker.seconds_since
+    since = report.seconds_since
     seen = "has never seen its category" if since is None else f"last saw its category {span(since)} ago"
-    console.print(f"racebot is {'running' if worker.running else 'not running'}; it {seen}")
-    for slug in worker.read_only:
+    console.print(f"racebot is {'running' if report.running else 'not running'}; it {seen}")
+    for slug in report.read_only:
         tell(f"category {slug} is only read: it has no client id and secret", to=console)
-    for slug, reason in worker.suspended.items():
+    for slug, reason in report.suspended.items():
         tell(f"category {slug} is suspended: {reason}", to=console)
-    copied = database.last_backup
-    backup = f"last backup {_minute(copied)} UTC" if copied else "no backup yet"
-    tell(f"{database.path}, {database.bytes / 1e6:.1f} MB, {backup}", to=console)
-    made = table(None, "Leaderboard", "Category", "Model", ">Races", ">Players", ">Last race")
-    for board in report.leaderboards:
-        last = "" if board.last_race is None else _day(board.last_race)
-        names = (safe(board.leaderboard), board.category, board.model)
-        made.add_row(*names, str(board.races), str(board.players), last)
-    console.print(made if report.leaderboards else NO_BOARDS)
+    copied = report.last_backup
+    tell(
+        f"{report.database}, {f'last backup {minute(copied)} UTC' if copied else 'no backup yet'}", to=console
+    )
     lines = {
+        "Leaderboards": report.leaderboards,
         "Open race rooms": report.rooms,
-        "Finished, to be counted": [
-            f"{each.race}, from {_minute(each.counts_at)} UTC on"
-            if each.counts_at
-            else f"{each.race}, finished {_minute(each.ended_at)} UTC, not recorded yet"
-            for each in report.pending
-        ],
-        "Messages to deliver": [
-            f"{each.race}: {each.kind}, {each.state} since {span(each.seconds)} ago" for each in report.outbox
-        ],
+        "Finished, to be counted": report.pending,
+        "Messages to deliver": report.outbox,
         "Messages to Discord": report.discord,
         "Failing, to be tried again": report.failures,
-        "Rebuilds": [
-            f"{each.leaderboard}: {each.races} races wait to be rated again ({each.reason})"
-            + (f"; failed, to be tried again: {each.error}" if each.error else "")
-            for each in report.rebuilds
-        ],
+        "Rebuilds": report.rebuilds,
     }
     for heading, entries in lines.items():
         console.print(f"{heading}: {len(entries) or 'none'}")
@@ -174,7 +158,7 @@ def print_race(console: Console, report: RaceReport) -> None:
     """Print how a race changed each rating, and why."""
     from racebot.queries.race import RatedEntrant
 
-    ended = _minute(report.ended_at)
+    ended = minute(report.ended_at)
     console.print(f"[bold]{safe(report.race)}[/bold]  {safe(report.goal)}, ended {ended} UTC")
     for each in report.result:
         if each.penalty:
@@ -258,10 +242,6 @@ def _change(points: int) -> str:
 
 def _day(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d}"
-
-
-def _minute(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
 
 
 def _value(value: ParameterValue) -> str:

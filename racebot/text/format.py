@@ -72,6 +72,11 @@ def span(seconds: float) -> str:
     return counted(round(seconds), "second")
 
 
+def minute(moment: datetime) -> str:
+    """Format a time to the minute, in UTC."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M}"
+
+
 def iso_duration(microseconds: int) -> str:
     """Format a finish time as an ISO 8601 duration, which `parse_duration` reads back exactly."""
     seconds, fraction = divmod(microseconds, 1_000_000)

@@ -98,7 +98,7 @@ def test_empty_leaderboard_says_so(ledger: Ledger) -> None:
     assert "─" not in shown(console)
 
 
-@pytest.mark.parametrize("command", ["leaderboard", "rebuild", "improve", "status"])
+@pytest.mark.parametrize("command", ["leaderboard", "rebuild", "improve"])
 def test_ledger_without_leaderboards_says_so(ledger: Ledger, racebot: Racebot, command: str) -> None:
     done = racebot(command, "--database", str(ledger.path))
     assert (done.code, tables.NO_BOARDS in done.out.splitlines()) == (0, True)
