@@ -4,6 +4,7 @@
 words, ids are `id-` and the name.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, ParamSpec, TypeVar
@@ -224,7 +225,7 @@ def info_blocks(row: OutboxRow) -> tuple[str, ...]:
     return row.message.body.blocks
 
 
-def backoff() -> Backoff:
+def backoff(clock: Callable[[], float] = time.monotonic) -> Backoff:
     """A backoff whose failures are only logged."""
     failures = FailureLog()
-    return Backoff(failures.raised, failures.recovered)
+    return Backoff(failures.raised, failures.recovered, clock)

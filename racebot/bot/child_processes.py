@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass
 
-from racebot.bot.failures import retry_pauses
+from racebot.bot.failures import Backoff
 from racebot.errors import RacebotError, reason
 
 log = logging.getLogger(__name__)
@@ -29,29 +28,27 @@ class ChildProcess:
     work: str
     command: Sequence[str]
     waiting: Callable[[], Awaitable[Hashable]]
+    backoff: Backoff
     rest: float = 0.0
-    clock: Callable[[], float] = time.monotonic
-    _tried: Hashable = None
-    _is_done: bool = False
-    _pauses: Iterator[float] = field(default_factory=retry_pauses)
-    _not_before: float = float("-inf")
+    _done: Hashable = None
 
     async def run_if_waiting(self) -> bool:
         """Run the command if work waits. Return whether none waits any more."""
-        waiting, start = await self.waiting(), self.clock()
-        same = waiting == self._tried
-        if not waiting or (self.rest and same and self._is_done):
+        waiting = await self.waiting()
+        if not waiting or (self.rest and waiting == self._done):
             return True
-        if start < self._not_before and (self.rest or same):
+        item = self.work if self.rest else f"{self.work} {waiting}"
+        if self.backoff.rests(item):
             return False
-        self._tried, self._is_done = waiting, False
+        start = self.backoff.clock()
         try:
             line = await asyncio.wait_for(run_command(self.command), TIMEOUT if self.rest else None)
         except (RacebotError, TimeoutError) as error:
-            self._not_before = self.clock() + next(self._pauses)
+            self.backoff.rest(item)
             raise RacebotError(f"{self.work}: {str(error) or 'timed out'}") from None
-        end = self.clock()
-        self._is_done, self._pauses, self._not_before = True, retry_pauses(), end + self.rest * (end - start)
+        self.backoff.worked(item)
+        self.backoff.rest(item, self.rest * (self.backoff.clock() - start))
+        self._done = waiting
         log.info("%s: done%s", self.work, line and f": {line}")
         return True
 

@@ -83,7 +83,17 @@ class Jobs:
     def nightly(self, hour: int, job: Job, name: str, *, at_once: bool = False) -> None:
         """Run a job every day at an hour, UTC. With `at_once`, run it at the start as well."""
         trigger = CronTrigger(hour=hour, timezone=UTC)
-        self._loops[name] = partial(self._run_nightly, trigger, job, name, at_once=at_once)
+        due = self.clock() if at_once else trigger.get_next_fire_time(None, self.clock())
+
+        async def run_if_due() -> bool | None:
+            nonlocal due
+            try:
+                return await job() if self.clock() >= due else False
+            finally:
+                # At every look, because a clock that was set back moves the next run forward.
+                due = trigger.get_next_fire_time(None, self.clock() + timedelta(microseconds=1))
+
+        self.every(CHECK_CLOCK_EVERY, run_if_due, name)
 
     def start(self) -> None:
         self._tasks = [asyncio.create_task(loop(), name=name) for name, loop in self._loops.items()]
@@ -98,29 +108,13 @@ class Jobs:
     async def _repeat(self, seconds: float, job: Job, name: str) -> None:
         while True:
             start = time.monotonic()
-            await self._run(job, name)
+            try:
+                if await job() is not False:
+                    self.works(name)
+            except Exception as error:
+                self.failed(name, error)
             # A run that takes longer than the interval skips the runs that it missed.
             await asyncio.sleep(seconds - (time.monotonic() - start) % seconds)
-
-    async def _run_nightly(self, trigger: CronTrigger, job: Job, name: str, *, at_once: bool) -> None:
-        if at_once:
-            await self._run(job, name)
-        due = trigger.get_next_fire_time(None, self.clock())
-        while True:
-            await asyncio.sleep(CHECK_CLOCK_EVERY)
-            now = self.clock()
-            if now >= due:
-                await self._run(job, name)
-                now = self.clock() + timedelta(microseconds=1)  # the trigger's next time may be now itself
-            # Computed at every look, because a clock that was set back moves the next run forward.
-            due = trigger.get_next_fire_time(None, now)
-
-    async def _run(self, job: Job, name: str) -> None:
-        try:
-            if await job() is not False:
-                self.works(name)
-        except Exception as error:
-            self.failed(name, error)
 
 
 class Worker:
@@ -247,7 +241,7 @@ class Worker:
             ("fitting odds", "improve", old_odds, ODDS_EVERY),
         ):
             command = [*racebot, task, "--for-worker", *database]
-            jobs.every(seconds, ChildProcess(name, command, work).run_if_waiting, name)
+            jobs.every(seconds, ChildProcess(name, command, work, self._harmless).run_if_waiting, name)
         pictures = Pictures(folder_beside(settings.database))
         if settings.avatars and find_spec("PIL"):  # which resizes them
             wanted = partial(self._call, ledger.profiles.pictures)
@@ -263,7 +257,7 @@ class Worker:
                 day = self._clock().date()  # seasons become final at midnight
                 return *await self._call(ledger.revision), pictures.version(), day
 
-            exporter = ChildProcess("pages", command, revision, PAGES_REST)
+            exporter = ChildProcess("pages", command, revision, self._harmless, PAGES_REST)
             jobs.every(PAGES_EVERY, exporter.run_if_waiting, "pages")
         if settings.backups:
             is_overdue = backup.overdue(settings.database, self._clock())

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import NOON, result, settler_of
+from builders import NOON, backoff, result, settler_of
 from worker_support import PATIENCE, Sandbox, finish, settled, until
 
 from racebot.bot import child_processes
@@ -36,7 +36,7 @@ class Child:
         self.runs = 0
         self.takes = 0.0
         self.problem = ""
-        self.process = ChildProcess("work", [], self.waiting, clock=lambda: self.seconds)
+        self.process = ChildProcess("work", [], self.waiting, backoff(lambda: self.seconds))
 
     async def waiting(self) -> Any:
         return self.work
@@ -139,7 +139,7 @@ async def waiting() -> str:
 async def test_slow_or_cancelled_command_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(600)"
     monkeypatch.chdir(tmp_path)
-    slow = ChildProcess("pages", [sys.executable, "-c", script], waiting, PAGES_REST)
+    slow = ChildProcess("pages", [sys.executable, "-c", script], waiting, backoff(), PAGES_REST)
     with monkeypatch.context() as patch:
         patch.setattr(child_processes, "TIMEOUT", 0.05)
         with pytest.raises(RacebotError, match="timed out"):
