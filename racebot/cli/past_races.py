@@ -85,7 +85,7 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
         raise failed[0]
 
 
-def rate_results(settings: Settings, ledger: Ledger, results: Sequence[RaceResult]) -> None:
+def rate_results(settings: Settings, ledger: Ledger, results: Iterable[RaceResult]) -> None:
     """Rate the results of a file, and show the leaderboards they count on."""
     settler = Settler(ledger, rating_rules(settings))
     with ledger.transaction():

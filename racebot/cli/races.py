@@ -113,9 +113,11 @@ def import_file(
             f"{', '.join(settings.slugs())}"
         )
     category = category or "".join(settings.slugs())
-    found = read_files(files, reading, category=category, goal=goal, summary=True).results
     # The settings choose the leaderboards of rooms, which may be several. An event's file names its own.
-    results = [each if is_event(each.name) else replace(each, leaderboard=None) for each in found]
+    results = (
+        each if is_event(each.name) else replace(each, leaderboard=None)
+        for each in read_files(files, reading, category=category, goal=goal, summary=True).results
+    )
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         rate_results(settings, ledger, results)

@@ -93,11 +93,11 @@ def fit_odds(history: History, key: str, parameters: Parameters | None = None) -
     if len(history) < ODDS_FROM:
         return as_json(model)
     steps = list(replay(model, history))
-    seen, quarters = _Seen.of(steps), _quarters(steps)
+    seen = _Seen.of(steps)
     found = as_json(_performances(seen, _finish_forecast(seen, model)))
     if ODDS[0] in found:
         plain, through = (create(key, found | {"odds_by_finish": chosen}) for chosen in (False, True))
-        before, after = (_with_fitted_odds(quarters, start).log_loss for start in (plain, through))
+        before, after = (_with_fitted_odds(_quarters(steps), start).log_loss for start in (plain, through))
         found = as_json(_scaled_odds(seen, through if _clearly_better(after, before) else plain))
     return found
 
@@ -188,10 +188,13 @@ class _Seen(NamedTuple):
         return cls(*map(np.concatenate, zip(*rows, strict=True)))
 
 
-def _quarters(steps: Sequence[Step]) -> list[tuple[_Seen, _Seen]]:
-    """Return the first quarter, half and three quarters of the races, each with the next quarter."""
-    cuts = itertools.pairwise(_cuts(len(steps)))
-    return [(_Seen.of(steps[:cut]), _Seen.of(steps[cut:end])) for cut, end in cuts]
+def _quarters(steps: Sequence[Step]) -> Iterator[tuple[_Seen, _Seen]]:
+    """Yield the first quarter, half and three quarters of the races, each with the next quarter.
+
+    One after the other, since all together take much memory.
+    """
+    for cut, end in itertools.pairwise(_cuts(len(steps))):
+        yield _Seen.of(steps[:cut]), _Seen.of(steps[cut:end])
 
 
 def _judge(parts: Iterable[tuple[RatingModel, _Seen]]) -> Tallies:
