@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from itertools import groupby
+from math import inf
 from typing import NamedTuple
 
 from racebot.ledger.rows import Leaderboard, damaged_race, moment_of
@@ -15,12 +16,6 @@ from racebot.queries import FinishTime, Label, Place
 from racebot.queries.races import entrants_of, finish_time
 from racebot.races.result import EntrantStatus, result_label
 from racebot.standings.settle import RatedRace
-
-ROUND_RACES = (50, 100, 200, 300, 500, 1000, 2000)
-ROUND_WINS = (10, 50, 100)
-"""Numbers of races and wins that are milestones."""
-WEEKS_OF_YEAR = 53
-"""Weeks of a year, the first and the last one in part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,36 +119,16 @@ def months_of(races: Sequence[PlayedRace]) -> list[tuple[date, list[PlayedRace]]
     return [(month, list(group)) for month, group in by_month][::-1]
 
 
-def milestones(races: Sequence[PlayedRace]) -> list[tuple[str, PlayedRace]]:
-    """Return what a player has reached and in which race, the latest first."""
-    wins = [race for race in races if race.place == 1]
-    found = {"First race": races[0]} | ({"First win": wins[0]} if wins else {})
-    found |= {f"{number}th race": races[number - 1] for number in ROUND_RACES if number <= len(races)}
-    found |= {f"{number}th win": wins[number - 1] for number in ROUND_WINS if number <= len(wins)}
-    found["Highest rating"] = max(races, key=lambda race: race.after)
-    return sorted(found.items(), key=lambda each: -each[1].sequence)
-
-
-def last_year(races: Sequence[PlayedRace]) -> tuple[date, list[PlayedRace]]:
-    """Return the Monday on which a player's last year begins, and the races since then."""
-    last = races[-1].ended_at.astimezone(UTC).date()
-    first = last - timedelta(days=last.weekday() + 7 * (WEEKS_OF_YEAR - 1))
-    return first, [race for race in races if race.ended_at.astimezone(UTC).date() >= first]
-
-
 def run(reached: Iterable[bool]) -> Streak:
     """Return the lengths of the runs of races that reached something."""
     runs = [sum(group) if each else 0 for each, group in groupby(reached)]
     return Streak(runs[-1], max(runs))
 
 
-def fastest(races: Iterable[PlayedRace]) -> PlayedRace | None:
-    """Return the race with the best finish time, the first of several; None without any time."""
-    timed = (race for race in races if race.finish_time is not None)
-    return min(timed, key=lambda race: race.finish_time or 0.0, default=None)
-
-
 def fastest_of_goals(races: Sequence[PlayedRace]) -> list[PlayedRace]:
-    """Return the race with the best finish time of each goal that has one, by goal."""
-    goals = sorted({race.goal for race in races})
-    return list(filter(None, (fastest(race for race in races if race.goal == goal) for goal in goals)))
+    """Return the race with the best finish time of each goal that has one, by goal; the first of several."""
+    best: dict[str, tuple[float, PlayedRace]] = {}
+    for race in races:
+        if race.finish_time is not None and race.finish_time < best.get(race.goal, (inf, race))[0]:
+            best[race.goal] = race.finish_time, race
+    return [best[goal][1] for goal in sorted(best)]

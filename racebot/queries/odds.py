@@ -15,7 +15,6 @@ from racebot.ledger.store import Ledger
 from racebot.queries import Beside, FinishByRating, FinishChance, IsNew, WinChance
 from racebot.ratings import registry
 from racebot.ratings.forecast import (
-    ahead_chances,
     expected_places,
     finish_chances,
     finishing_habit,
@@ -119,25 +118,3 @@ def odds(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[Pla
         PlayerOdds(forecast, player, each.shown if each else None, not raced)
         for player, each, forecast, (_, raced) in zip(players, known, found, states, strict=True)
     ]
-
-
-def expected_course(
-    board: Leaderboard, changes: Sequence[Change], times: Sequence[float | None]
-) -> list[tuple[float, list[float]]]:
-    """Return the seconds of a rated race's start and of each finish, with everybody's expected place then.
-
-    Racers still under way are expected behind the finishers, in the order that their ratings predict. That is
-    exact for Plackett-Luce models, and close for others, which learn a little from how late it is. `times`
-    are the finish times in seconds, None for those who did not finish.
-    """
-    model = registry.create(board.model, board.parameters)
-    ahead = ahead_chances(model, np.array([change.before for change in changes]))
-    np.fill_diagonal(ahead, 0.0)
-    ended = np.array([np.inf if time is None else time for time in times])
-    taken = 1.0 + (ended < ended[:, np.newaxis]).sum(1)
-    course = []
-    for moment in [0.0, *np.unique(ended[ended < np.inf]).tolist()]:
-        racing = ended > moment
-        expected = 1.0 + np.sum(~racing) + ahead[racing].sum(0)
-        course.append((moment, np.where(racing, expected, taken).tolist()))
-    return course

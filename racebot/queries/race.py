@@ -26,7 +26,6 @@ from racebot.queries import (
     WinChance,
 )
 from racebot.queries.explain import Opponent, Reason, explain_race, in_words
-from racebot.queries.odds import expected_course
 from racebot.races.events import ANNULLED, LATE, SECOND_ATTEMPT, Attempt, Event, EventSource, by_result
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import (
@@ -178,20 +177,6 @@ def race_report(ledger: Ledger, name: str) -> RaceReport:
             if row
         ],
     )
-
-
-def course_of(ledger: Ledger, board: Leaderboard, race: str) -> list[tuple[float, list[float]]] | None:
-    """Return the `expected_course` of a race, empty if a finisher has no time; None if it is not rated."""
-    row = ledger.ratings.get(board, race)
-    if row is None:
-        return None
-    result = ledger.people.masked(ledger.races.find(race).result)
-    changes = in_order(result, row.changes)
-    seconds = {entrant.user_id: entrant.seconds for entrant in result.entrants}
-    times = [seconds[change.player] for change in changes]
-    if any(change.place is not None and time is None for change, time in zip(changes, times, strict=True)):
-        return []
-    return expected_course(board, changes, times)
 
 
 def named_edits(edits: Iterable[Edit], names: Mapping[str, str], at: datetime) -> list[ResultEdit]:

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from hashlib import blake2b
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from racebot.errors import DamagedRaceError, PayloadError
@@ -20,7 +18,6 @@ from racebot.ledger.store import Ledger
 from racebot.queries import FinishTime, OptionalId, Parts, Place, ShownId
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import Entrant
-from racebot.ratings.model import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +70,6 @@ class RaceDigest:
     race: str
     players: tuple[str, ...]
     value: int
-
-
-class Entries(NamedTuple):
-    """Rated entrants as arrays of shape [entries]. A place is infinite without a finish."""
-
-    sequence: NDArray[np.int64]
-    place: FloatArray
-    before: NDArray[np.int64]
-    after: NDArray[np.int64]
-    races_before: NDArray[np.int64]
 
 
 def latest_races(ledger: Ledger, leaderboard: int, limit: int, offset: int = 0) -> list[RaceRow]:
@@ -163,20 +150,6 @@ def rating_changes(
             change=points_after - points_before,
             finish_time=finish_time(entrants[player], place),
         )
-
-
-def last_entries(ledger: Ledger, leaderboard: int, races: int) -> Entries | None:
-    """Return the entrants of the last `races` races of the sequence in order, None without any."""
-    rows = ledger.connection.rows(
-        "SELECT sequence, coalesce(place, 9e999), points_before, points_after, races_before"
-        " FROM changes"
-        " WHERE leaderboard = ?1 AND sequence > ("
-        "  SELECT coalesce(max(sequence), 0) FROM rated WHERE leaderboard = ?1) - ?2"
-        " ORDER BY sequence, player",
-        leaderboard,
-        races,
-    )
-    return Entries._make(map(np.array, zip(*rows, strict=True))) if rows else None
 
 
 def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, object]) -> list[RaceDigest]:

@@ -12,9 +12,7 @@ from racebot import addresses
 from racebot.addresses import Route
 from racebot.web.api.feeds import board_feed, player_feed
 from racebot.web.api.openapi import DATA
-from racebot.web.html import leaderboard, live, player, search, templating
-from racebot.web.html.explained import explained
-from racebot.web.html.movement import movement, recap_page
+from racebot.web.html import front, leaderboard, live, player, templating
 from racebot.web.html.race import event_page, events_page, race_page
 from racebot.web.pictures import cards
 from racebot.web.site.ledger_view import CSS, ICO, PNG, Content, Document, LedgerView, Moved, PageRequest
@@ -134,19 +132,19 @@ _EXPORTED = frozenset({addresses.NOT_FOUND, addresses.NO_JEKYLL})  # addresses t
 _INDEXES = {"": "index.html", "api": "api/openapi.json", "api/": "api/openapi.json"}
 
 CONTENT: Mapping[Route, Callable[..., Content]] = {
-    addresses.FRONT: leaderboard.front,
+    addresses.FRONT: front.front,
     addresses.NOT_FOUND: _not_found,
     addresses.ROBOTS: _robots,
     addresses.FAVICON: lambda _: Document(templating.asset("assets/favicon.ico"), ICO),
     addresses.TOUCH_ICON: lambda _: Document(templating.asset("assets/apple-touch-icon.png"), PNG),
     addresses.PICTURE: _picture,
     addresses.SMALL_PICTURE: partial(_picture, small=True),
-    addresses.SEARCH: search.search,
-    addresses.SEARCH_INDEX: search.index,
+    addresses.SEARCH: front.search,
+    addresses.SEARCH_INDEX: front.index,
     addresses.ASSET: _asset,
     addresses.NO_JEKYLL: lambda _: Document(b""),
     addresses.COMPARED: player.compare,
-    addresses.ACTIVITY: leaderboard.activity,
+    addresses.ACTIVITY: front.activity,
     addresses.EVENTS: events_page,
     addresses.EVENT: event_page,
     addresses.RACE: race_page,
@@ -157,10 +155,10 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.BOARD_PAGE: leaderboard.ratings_page,
     addresses.RATINGS: leaderboard.ratings_page,
     addresses.RACES: leaderboard.races,
-    addresses.EXPLAINED: explained,
+    addresses.EXPLAINED: leaderboard.explained,
     addresses.FAME: leaderboard.records,
-    addresses.MOVEMENT: movement,
-    addresses.RECAP: recap_page,
+    addresses.MOVEMENT: leaderboard.movement,
+    addresses.RECAP: leaderboard.recap_page,
     addresses.SEEDS: leaderboard.seeds_page,
     addresses.BOARD: leaderboard.leaderboard_page,
     **DATA,

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import accumulate, pairwise
 
 from markupsafe import Markup
 
 from racebot.addresses import RACE, link
-from racebot.queries.history import WEEKS_OF_YEAR, PlayedRace, last_year
+from racebot.queries.history import PlayedRace
 from racebot.queries.race import RatedEntrant
 from racebot.queries.records import UPSET
-from racebot.text.format import counted, integer, signed, timer
+from racebot.text.format import integer, signed
 from racebot.web.site.formats import day, plain_name, shown_name, sign
 
 MOST_POINTS = 200  # histories with more races are thinned before drawing
@@ -87,74 +87,19 @@ class Story(Places):
     """A race as lines from each racer's expected place, on the left, to the place taken, on the right."""
 
     WIDTH, RIGHT = 500, 196
-    LEAD = 0.3
-    """Share of the width before the first finish."""
-    MOMENTS = 16
-    """Most finishes at which lines may bend."""
 
-    def __init__(
-        self, entrants: Sequence[RatedEntrant], course: Sequence[tuple[float, Sequence[float]]]
-    ) -> None:
+    def __init__(self, entrants: Sequence[RatedEntrant]) -> None:
         self.end = self.WIDTH - self.RIGHT
         self.height = self.TOP + self.ROW * len(entrants) + 6
         self.rows = [(self.y(row), str(row)) for row in range(1, len(entrants) + 1)]
-        self.ticks = [(float(self.LEFT), "start")]
-        if len(course) > 1:
-            moments = [moment for moment, _ in course]
-            self._first, self._span = moments[1], max(moments[-1] - moments[1], 1e-9)
-            ends = [(moments[1], "first finish"), (moments[-1], "last finish")][: len(set(moments[1:]))]
-            self.ticks += [(self.x(at), timer(at) if len(ends) > 1 else words) for at, words in ends]
-        else:
-            self.ticks.append((float(self.end), "result"))
-        step = max(1, -(-len(course) // self.MOMENTS))
         self.lines, self.names = [], []
         for row, entrant in enumerate(entrants, start=1):
-            start = course[0][1][row - 1] if course else entrant.expected
-            corners = [(float(self.LEFT), self.y(start))]
-            for number, (moment, places) in enumerate(course[1:], start=1):
-                done = entrant.finish_time is not None and moment >= entrant.finish_time
-                if done or (number % step == 0 and number < len(course) - 1):
-                    corners.append((self.x(moment), self.y(row if done else places[row - 1])))
-                if done:
-                    break
-            corners.append((float(self.end), self.y(row)))
             surprise = row == 1 and entrant.place == 1 and entrant.win_chance < UPSET
-            name, kind = plain_name(entrant.name, 12), sign(entrant.change)
-            path = "L".join(f"{x} {y}" for x, y in dict.fromkeys(corners))
-            title = f"{name}: expected {start:.1f}, {entrant.standing}, {signed(entrant.change)}"
-            self.lines.append((f"{kind} upset" if surprise else kind, f"M{path}", title))
-            remark = "upset" if surprise else signed(entrant.change)
-            timed = bool(course) and entrant.finish_time is not None
-            self.names.append((kind, self.y(row), name, remark, corners[-2] if timed else None))
-
-    def x(self, moment: float) -> float:
-        """Return the position of a moment from the first finish on."""
-        lead = self.LEFT + self.LEAD * (self.end - self.LEFT)
-        share = (moment - self._first) / self._span if self._span > 1e-6 else 1.0
-        return round(lead + (self.end - lead) * share, 1)
-
-
-class Year:
-    """The days of a year with races, as squares in columns of weeks."""
-
-    WEEKS, SIZE, TOP = WEEKS_OF_YEAR, 12, 20
-    WIDTH, HEIGHT = WEEKS_OF_YEAR * 12, 20 + 7 * 12
-
-    def __init__(self, races: Sequence[PlayedRace]) -> None:
-        first, raced = last_year(races)
-        last, shown = races[-1].ended_at, dict[date, list[PlayedRace]]()
-        for race in raced:
-            shown.setdefault(race.ended_at.astimezone(UTC).date(), []).append(race)
-        count, days_with = counted(len(raced), "race"), counted(len(shown), "day")
-        self.label = f"{count} on {days_with} in the year to {day(last)}"
-        self.days = []
-        for at, each in shown.items():
-            week, weekday = divmod((at - first).days, 7)
-            title = f"{day(at)}: {counted(len(each), 'race')}, {signed(sum(race.change for race in each))}"
-            self.days.append((week * self.SIZE, self.TOP + weekday * self.SIZE, min(len(each), 3), title))
-        starts = (first + timedelta(weeks=week) for week in range(self.WEEKS - 2))
-        months = [(week, at) for week, at in enumerate(starts) if at.day <= 7]
-        self.ticks = [(week * self.SIZE, f"{at:%b}") for week, at in months[::2]]
+            name, kind, change = plain_name(entrant.name, 12), sign(entrant.change), signed(entrant.change)
+            path = f"M{self.LEFT} {self.y(entrant.expected)}L{self.end} {self.y(row)}"
+            title = f"{name}: expected {entrant.expected:.1f}, {entrant.standing}, {change}"
+            self.lines.append((f"{kind} upset" if surprise else kind, path, title))
+            self.names.append((kind, self.y(row), name, "upset" if surprise else change))
 
 
 class Bump(Places):
@@ -185,17 +130,6 @@ class Bump(Places):
             lowest = max(lowest + self.ROW, self.y(min(each[-1] or deepest, deepest)))
             self.names.append((lowest, f"{each[-1]} {name}", kind))
         self.height = max(lowest, self.y(deepest)) + self.ROW / 2 + 4
-
-
-def waterfall(before: int, parts: Sequence[tuple[str, int]]) -> list[tuple[str, int, float, float, str]]:
-    """Return the bars of a change's parts, each from where the last one ended."""
-    levels = list(accumulate((points for _, points in parts), initial=before))
-    low, high = min(levels), max(levels)
-    scale = 100 / max(high - low, 1)
-    return [
-        (name, points, round((min(a, b) - low) * scale, 1), round(abs(points) * scale, 1), sign(points))
-        for (name, points), (a, b) in zip(parts, pairwise(levels), strict=True)
-    ]
 
 
 def graph_data(path: str, series: Sequence[tuple[str, Sequence[PlayedRace]]]) -> Markup:

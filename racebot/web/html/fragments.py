@@ -17,7 +17,7 @@ from racebot.live_file import LiveEntrant
 from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.history import ShortResult
 from racebot.queries.leaderboard import new_places, top_players
-from racebot.queries.race import RacedEntrant, RaceOnBoard, RaceReport, RatedEntrant, course_of
+from racebot.queries.race import RacedEntrant, RaceOnBoard, RaceReport, RatedEntrant
 from racebot.queries.races import RaceRow, races_numbered
 from racebot.queries.recap import PodiumPlace, podium
 from racebot.queries.records import UPSET
@@ -235,24 +235,11 @@ def story(part: RaceOnBoard) -> str:
     return f"{names} won with a chance of {chance}, {upset}. The favorite, {other}, {finished}."
 
 
-def drawn_story(view: LedgerView, board: Board, part: RaceOnBoard, report: RaceReport) -> charts.Story | None:
+def drawn_story(board: Board, part: RaceOnBoard, report: RaceReport) -> charts.Story | None:
     """Draw a recorded race from expected to actual places; None for a single entrant and a race of teams."""
     by_team = board.stored.teams != TeamPolicy.INDIVIDUAL and any(each.team for each in report.result)
     drawn = not by_team and 2 <= len(part.entrants) <= MOST_LINES
-    course = course_of(view.ledger, board.stored, report.race) if drawn else None
-    return None if course is None else charts.Story(part.entrants, course)
-
-
-def sum_of(entrant: RatedEntrant) -> list[tuple[str, int, float, float, str]]:
-    """Return the bars of what a change adds up from, in order; none if the model does not tell."""
-    rules = [RULES[str(each.rule)] for each in entrant.why if each.kind is ReasonKind.LIMIT]
-    words = {
-        "finish": "Finishing" if entrant.place else entrant.standing,
-        "place": "Place",
-        "limit": f"Limit: {rules[0]}" if rules else "Limit",
-    }
-    parts = [(words[name], points) for name, points in entrant.parts.items() if points and name in words]
-    return charts.waterfall(entrant.before, parts)
+    return charts.Story(part.entrants) if drawn else None
 
 
 def targets(view: LedgerView, stem: str | None, part: RaceOnBoard) -> dict[str, tuple[int, int]]:

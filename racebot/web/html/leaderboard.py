@@ -1,4 +1,4 @@
-"""Render the pages of a leaderboard: players with search, sorting and paging, races, and seeds."""
+"""Render the pages of a leaderboard: players, races, records, seeds, places over time, and a recap."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from operator import attrgetter, sub
+from operator import attrgetter
+from statistics import median
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -14,23 +15,26 @@ from racebot.addresses import PAGE_SIZE, RACES, RATINGS, BadQueryError, day_in, 
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
 from racebot.queries import leaderboard as queries
-from racebot.queries.activity import REGULAR, category_activity
 from racebot.queries.history import last_results
 from racebot.queries.races import latest_races
-from racebot.queries.recap import corrections
+from racebot.queries.recap import corrections, places_over_time
 from racebot.queries.records import hall_of_fame
 from racebot.queries.seeds import SeedList, seed_list
+from racebot.queries.standings import listed_now
+from racebot.ratings import registry
 from racebot.text.parse import fold_name
-from racebot.web.html import templating
-from racebot.web.html.movement import climber
+from racebot.web.html import charts, templating
+from racebot.web.site.formats import plain_name
 from racebot.web.site.ledger_view import Board, Content, LedgerView, Moved, PageRequest
 
 RACES_ON_A_PAGE = 50
 SEEDS = 256  # Most seeds on a page. The JSON and the CSV have all
-CARDS = 6  # leaderboards with their best players on the front page
 UNRANKED = 50  # most players without a place below the others
 RESULTS = 5  # last results to show for each player
-
+BAR = 100  # points that a row of the distribution covers
+DRAWN = 10  # most players of a chart
+MOMENTS = 13  # times at which a chart has places
+WEEKS = timedelta(weeks=12)  # the time that the chart shows unless its address says otherwise
 
 COLUMNS = {
     "place": ("Place", "place"),
@@ -269,51 +273,6 @@ def records(request: PageRequest, board: Board) -> Content:
     return templating.board_page(request, "fame.html", board, request.view.totals(board), fame=fame)
 
 
-def front(request: PageRequest) -> Content:
-    """Render the front page: the leaderboards raced last with their best players, the others by name."""
-    view, shown = request.view, 10 if len(request.view.boards) < 3 else 5
-    running_first = view.by_last_race(view.boards)
-    cards = [board for board in running_first if not board.final_since][:CARDS] or running_first[:1]
-    categories = []
-    for category in dict.fromkeys(board.category for board in view.boards):
-        own = [board for board in running_first if board.category == category]
-        shown_here, rest = ([board for board in own if (board in cards) is each] for each in (True, False))
-        more = [board for board in rest if not board.final_since]
-        ended = [board for board in rest if board.final_since]
-        categories.append((category, view.category_face(category), len(own), shown_here, more, ended))
-    return templating.page(
-        request,
-        "front.html",
-        updated=max(filter(None, (view.totals(board).updated_at for board in view.boards)), default=None),
-        categories=categories,
-        latest=view.latest_races(shown - 2),
-        scored=[board.address.stem for board in view.boards if board.listing.ordering],
-        shown=shown,
-    )
-
-
-def activity(request: PageRequest, category: str) -> Content:
-    """Render when a category races, and how many do. Its starts let a script count in the reader's zone."""
-    boards = [board for board in request.view.boards if board.category == category]
-    if not boards:
-        return None
-    found = category_activity(request.view.ledger, category)
-    starts = found.starts if found else ()
-    hours = Counter((each.weekday(), each.hour) for each in starts)
-    halves = [0, *(int(each.timestamp() // 1800) for each in starts)]
-    return templating.page(
-        request,
-        "activity.html",
-        found=found,
-        hours=hours,
-        busiest=max(hours.values(), default=1),
-        starts=" ".join(map(str, map(sub, halves[1:], halves))),
-        regular=REGULAR,
-        category=request.view.category_face(category),
-        boards=request.view.by_last_race(boards),
-    )
-
-
 def planned_page(request: PageRequest, board: Board) -> Content:
     """Render the page of a leaderboard before its first race: what will count, and by which rules."""
     return templating.page(
@@ -338,3 +297,92 @@ def seeds_page(request: PageRequest, board: Board) -> Content:
         entrants=entrants,
         query=f"?{urlencode({'entrants': entrants})}" if entrants else "",
     )
+
+
+def explained(request: PageRequest, board: Board) -> Content:
+    """Render how a race moves a rating, in plain words, and how points are distributed."""
+    view = request.view
+    model = registry.create(board.stored.model, board.stored.parameters)
+    points = [each.points for each in listed_now(view.ledger, board.stored, board.listing)]
+    counts = Counter(each // BAR for each in points)
+    return templating.board_page(
+        request,
+        "explained.html",
+        board,
+        view.totals(board),
+        listing=board.listing,
+        prefix=view.publication.command_prefix,
+        newcomer=int(model.points(model.initial()[None, :])[0]),
+        middle=round(median(points)) if points else None,
+        bars=[(BAR * each, counts[each]) for each in range(min(counts), max(counts) + 1)] if counts else [],
+        width=BAR,
+    )
+
+
+def climber(report: queries.LeaderboardReport) -> queries.ListedPlayer | None:
+    """Return the listed player who climbed most places in the last week; None if nobody climbed."""
+    players = report.players
+
+    def gained(row: Standing) -> tuple[int, int]:
+        return players.places_won(row) or 0, players.points_won(row)
+
+    best = max(players.rows, key=gained, default=None)
+    return players.chosen([best])[0] if best is not None and gained(best)[0] > 0 else None
+
+
+def places_chart(
+    view: LedgerView, board: Board, players: Sequence[queries.ListedPlayer], start: datetime, end: datetime
+) -> charts.Bump:
+    """Draw the places of some listed players between two times."""
+    listed = view.report(board).players
+    moments = [start + (end - start) * number / (MOMENTS - 1) for number in range(MOMENTS)]
+    places = places_over_time(view.ledger, board.stored, listed, [each.id for each in players], moments)
+    lines = [(plain_name(each.name, 14), places[each.id]) for each in players if any(places[each.id])]
+    return charts.Bump(moments, lines)
+
+
+def movement(request: PageRequest, board: Board) -> Content:
+    """Render the places of the best players, or of those whom the address names, over a range of dates."""
+    view = request.view
+    report = view.report(board)
+    last = report.last_race_at
+    asked = {fold_name(name.strip()): name.strip() for name in request.query.get("players", "").split(",")}
+    asked.pop("", None)
+    players, listed = list(report.players[:DRAWN]), set[str]()
+    if asked:
+        names = report.players.names()
+        rows = [row for row in report.players.rows if fold_name(names[row.player]) in asked]
+        listed = {fold_name(names[row.player]) for row in rows}
+        players = list(report.players.chosen(rows[:DRAWN])) or players
+    chart = None
+    if last is not None and players:
+        until = day_in(request.query, "to") or last.astimezone(UTC).date()
+        end = datetime.combine(until, time.max, UTC)
+        since = day_in(request.query, "from")
+        start = datetime.combine(since, time(), UTC) if since else end - WEEKS
+        if start >= end:
+            raise BadQueryError("from: must be an earlier date than to")
+        chart = places_chart(view, board, players, start, end)
+    return templating.board_page(
+        request,
+        "movement.html",
+        board,
+        view.totals(board),
+        chart=chart,
+        climber=climber(report),
+        query=request.query,
+        missing=[name for folded, name in asked.items() if folded not in listed],
+        newest=last,
+    )
+
+
+def recap_page(request: PageRequest, board: Board) -> Content:
+    """Render the champion, the podium and the facts of a season. Before it is final, there is no page."""
+    view = request.view
+    found = view.recap(board)
+    if found is None:
+        return None
+    chart, players = None, view.report(board).players[:DRAWN]
+    if players and found.span and found.span[0].ended_at < found.span[1].ended_at:
+        chart = places_chart(view, board, players, *(race.ended_at for race in found.span))
+    return templating.board_page(request, "recap.html", board, view.totals(board), found=found, chart=chart)

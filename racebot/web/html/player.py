@@ -10,14 +10,12 @@ from racebot import addresses
 from racebot.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
 from racebot.queries.history import (
     fastest_of_goals,
-    milestones,
     months_of,
     run,
 )
 from racebot.queries.leaderboard import ListedPlayer
 from racebot.queries.player import OpponentRecord, PlayerRecord, meetings
 from racebot.queries.races import races_numbered
-from racebot.queries.records import upsets
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import integer
 from racebot.web.html import charts, templating
@@ -38,10 +36,8 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
     record = view.player(board, player)
     if record is None:
         return None
-    settled = view.publication.provisional_races
     history, standing, peak = record.history, record.standing, max(record.history, key=attrgetter("after"))
-    before, numbers = min(settled, len(history) - 1), [race.sequence for race in history[-LAST_RACES:]]
-    best_wins = upsets(view.ledger, board.stored, player=player, settled=before, limit=1)
+    numbers = [race.sequence for race in history[-LAST_RACES:]]
     first, last = (day(history[i].ended_at) for i in (0, -1))
     label = f"Rating of {shown_name(standing.name)} from {first} to {last}"
     now = f"now {integer(standing.points)} points, highest {integer(peak.after)}"
@@ -53,11 +49,7 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         peak=peak,
         months=months_of(history),
         wins=run(race.place == 1 for race in history),
-        finishes=run(race.place is not None for race in history),
         fastest=fastest_of_goals(history),
-        year=charts.Year(history),
-        milestones=milestones(history),
-        best_win=best_wins[0] if best_wins else None,
         racer=view.racer(board, player),
         neighbors=_neighbors(request, board, record),
         graph=charts.ratings([history], f"{label}: {now}"),
@@ -171,10 +163,8 @@ def on_all_boards(request: PageRequest, player: str) -> Content:
 def _person(request: PageRequest, board: Board, record: PlayerRecord) -> dict[str, Any]:
     address, standing = board.address, record.standing
     own = address.player(standing.id)
-    all_races = request.served or standing.races > LAST_RACES
-    all_opponents = request.served or len(record.opponents) > OPPONENTS_SHOWN
+    all_races, all_opponents = standing.races > LAST_RACES, len(record.opponents) > OPPONENTS_SHOWN
     return {
-        # An export has separate pages only of long lists.
         "tabs": {
             "Overview": (own, ""),
             "Races": (address.of(addresses.PLAYER_RACES, player=standing.id) if all_races else own, "#races"),

@@ -11,8 +11,6 @@ from racebot.text.format import gap, integer, ordinal_ending, percentage
 from racebot.text.parse import fold_name
 from racebot.text.safe import isolated, printable
 
-_RANKED = 10  # least number of listed players to give a percentile of
-
 
 def shown_name(name: str, limit: int = 60) -> str:
     """Return a name from the site without invisible characters, cut to `limit` characters."""
@@ -47,15 +45,6 @@ def clock(moment: datetime) -> str:
 
 def ordinal(place: int) -> str:
     return f"{place}{ordinal_ending(place)}"
-
-
-def percentile(place: int, listed: int) -> str:
-    """Return a share of the listed players, as in "top 2%" or "ahead of 30%"; empty among few."""
-    if 2 * place <= listed:
-        share = f"top {-(-100 * place // listed)}%"
-    else:
-        share = f"ahead of {100 * (listed - place) // listed}%"
-    return share if listed >= _RANKED and place < listed else ""
 
 
 def margin(seconds: float) -> str:

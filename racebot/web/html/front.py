@@ -1,11 +1,14 @@
-"""Search all players and leaderboards, forgiving accents and typos."""
+"""Render the pages of all leaderboards: the front page, the activity of a category, and the search."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from datetime import datetime
+from operator import sub
 
 from racebot.ledger.rows import NamedPlayer
+from racebot.queries.activity import REGULAR, category_activity
 from racebot.queries.races import races_named
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
@@ -13,9 +16,55 @@ from racebot.web.html.templating import SCRIPT_TYPE
 from racebot.web.site.formats import latin, shown_name
 from racebot.web.site.ledger_view import Board, Content, Document, PageRequest
 
-MOST_FOUND = 20
+CARDS = 6  # leaderboards with their best players on the front page
+MOST_FOUND = 20  # most players and races that a search lists
 LEAST_LIKENESS = 75
 """Least likeness of a leaderboard's name or its beginning, 0 to 100 as rapidfuzz measures it."""
+
+
+def front(request: PageRequest) -> Content:
+    """Render the front page: the leaderboards raced last with their best players, the others by name."""
+    view, shown = request.view, 10 if len(request.view.boards) < 3 else 5
+    running_first = view.by_last_race(view.boards)
+    cards = [board for board in running_first if not board.final_since][:CARDS] or running_first[:1]
+    categories = []
+    for category in dict.fromkeys(board.category for board in view.boards):
+        own = [board for board in running_first if board.category == category]
+        shown_here, rest = ([board for board in own if (board in cards) is each] for each in (True, False))
+        more = [board for board in rest if not board.final_since]
+        ended = [board for board in rest if board.final_since]
+        categories.append((category, view.category_face(category), len(own), shown_here, more, ended))
+    return templating.page(
+        request,
+        "front.html",
+        updated=max(filter(None, (view.totals(board).updated_at for board in view.boards)), default=None),
+        categories=categories,
+        latest=view.latest_races(shown - 2),
+        scored=[board.address.stem for board in view.boards if board.listing.ordering],
+        shown=shown,
+    )
+
+
+def activity(request: PageRequest, category: str) -> Content:
+    """Render when a category races, and how many do. Its starts let a script count in the reader's zone."""
+    boards = [board for board in request.view.boards if board.category == category]
+    if not boards:
+        return None
+    found = category_activity(request.view.ledger, category)
+    starts = found.starts if found else ()
+    hours = Counter((each.weekday(), each.hour) for each in starts)
+    halves = [0, *(int(each.timestamp() // 1800) for each in starts)]
+    return templating.page(
+        request,
+        "activity.html",
+        found=found,
+        hours=hours,
+        busiest=max(hours.values(), default=1),
+        starts=" ".join(map(str, map(sub, halves[1:], halves))),
+        regular=REGULAR,
+        category=request.view.category_face(category),
+        boards=request.view.by_last_race(boards),
+    )
 
 
 def search(request: PageRequest) -> Content:
