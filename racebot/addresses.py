@@ -223,7 +223,7 @@ OVERLAY_OPTIONS = frozenset(
         "delay",
     }
 )
-OVERLAYS = _of_server("overlays.html", OVERLAY_OPTIONS | {"overlay", "category", "player", "source"})
+OVERLAYS = _of_server("overlays.html", OVERLAY_OPTIONS | {"overlay", "category", "player"})
 OVERLAY_SAMPLE = _of_server("overlay/sample/{stage}.html", OVERLAY_OPTIONS | {"overlay"})
 LIVE = _of_server("live.html")
 LIVE_PART = _of_server("live/rooms.html")

@@ -5,14 +5,13 @@ The end of a season is never stored: it follows from a leaderboard's `until` and
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from racebot.ledger.rows import Leaderboard, NamedPlayer, moment_of
+from racebot.ledger.rows import Leaderboard, NamedPlayer
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import ListedPlayers, leaderboard_report
 from racebot.queries.races import RaceRow, races_numbered
@@ -20,7 +19,6 @@ from racebot.queries.records import Record, hall_of_fame
 from racebot.queries.scores import league
 from racebot.queries.standings import Listing
 from racebot.races.rooms import RoomRule
-from racebot.text.format import exact_time
 
 SETTLES = timedelta(days=1)
 """Shortest time after a season's end for its last races to finish, and to be recorded."""
@@ -74,19 +72,6 @@ def final_since(board: Leaderboard, now: datetime) -> datetime | None:
     """Return since when a season is final, None if it is not final at this time."""
     moment = final_from(board.rule)
     return moment if moment is not None and moment <= now else None
-
-
-def corrections(ledger: Ledger, board: Leaderboard, final: datetime) -> list[tuple[str, datetime]]:
-    """Return the races of a season that changed since it was final and when, the latest first."""
-    kinds = ["exclude", "include", *(["skip", "count"] if board.rule.finished else [])]
-    sql = (
-        "SELECT race, max(coalesce(corrected_at, counted_at), coalesce(max(given_at), '')) AS moment"
-        " FROM rated JOIN races ON races.name = race"
-        " LEFT JOIN orders ON subject = race AND kind IN (SELECT value FROM json_each(?))"
-        " WHERE leaderboard = ? GROUP BY race HAVING moment > ? ORDER BY moment DESC, race"
-    )
-    rows = ledger.connection.rows(sql, json.dumps(kinds), board.key, exact_time(final))
-    return [(race, moment_of(moment)) for race, moment in rows]
 
 
 def recap(ledger: Ledger, board: Leaderboard, listing: Listing) -> Recap:

@@ -55,7 +55,7 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.RACE: (RACE, "races/orb/unknown", "races/orb/not-yet-1", "races/orb/live-1"),
     addresses.API: ("api/",),
     addresses.LIVE: ("live",),
-    addresses.OVERLAYS: ("overlays", "overlays?overlay=player&player=id-r04&source=scene&text=ffcc00"),
+    addresses.OVERLAYS: ("overlays", "overlays?overlay=player&player=id-r04&text=ffcc00"),
     addresses.OVERLAY_SAMPLE: ("overlay/sample/racing", "overlay/sample/recorded?overlay=player"),
     addresses.OVERLAY_ROOM: (f"{ROOM}?rows=5",),
     addresses.OVERLAY_PLAYER: ("overlay/player/id-r04",),

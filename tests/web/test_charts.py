@@ -43,20 +43,6 @@ def line(svg: str) -> list[tuple[float, float]]:
     return corners
 
 
-def test_few_races_have_a_dot_each_and_the_highest_a_mark() -> None:
-    moments = [NOON + timedelta(days=n) for n in range(3)]
-    root = ET.fromstring(ratings(moments, [1000, 1300, 1100]))  # noqa: S314
-    shown = [
-        (dot.get("class"), title.text) for dot in root.iter() for title in dot if title.tag.endswith("title")
-    ]
-    assert shown == [
-        ("dot", "1 Mar 2026: 1000"),
-        ("dot", "2 Mar 2026: 1300"),
-        ("dot", "3 Mar 2026: 1100"),
-        ("peak", "Highest: 1300, 2 Mar 2026"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("points", "expected"),
     [

@@ -18,7 +18,6 @@ from racebot.races.result import EntrantStatus
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.text.format import gap
-from racebot.web.html.fragments import story
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Document, LedgerView, Moved, Publication
 
@@ -168,26 +167,6 @@ def test_race_page_shows_each_change_and_its_reasons(merge: Merge) -> None:
     assert re.search(r"DQ D Di first race ▼ − \d+ .*% to finish", shown)
     alone = text(merge([result("b", "ann", dnf="bo", after=1)], config), "races/orb/b.html")
     assert len(re.findall(r"finish \+\d+", alone)) == 1
-
-
-def test_race_page_compares_the_result_with_the_odds(merge: Merge) -> None:
-    before = [result(f"r{number}", "ann bo", dnf="cy", after=number) for number in range(9)]
-    races = {
-        "favorite": result("favorite", "ann bo", dnf="cy", after=10),
-        "upset": result("upset", "cy bo ann", after=11),
-        "dnf": result("dnf", "bo cy", dnf="ann", after=12),
-        "equal": result("equal", "di ed", after=13),
-        "none": result("none", dnf="ann bo", after=14),
-    }
-    view = merge([*before, *races.values()], LeaderboardConfig("thurstone-hurdle"))
-    for slug, expected in {
-        "favorite": r"Ann won as the favorite, with a chance of \d+%\.",
-        "upset": r"Cy won with a chance of <?\d+%, an upset\. The favorite, Ann, came 3rd\.",
-        "dnf": r"Bo won with a chance of \d+%, .* The favorite, Ann, had a DNF\.",
-        "equal": "",
-        "none": "",
-    }.items():
-        assert re.fullmatch(expected, story(existing(view.race(f"orb/{slug}")).leaderboards[0])), slug
 
 
 LAST = {"bo": EntrantStatus.DQ, "cy": EntrantStatus.DNF}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOON, keep, result
+from builders import NOON, result
 
 from racebot.ledger.store import Ledger
 from racebot.queries.standings import Listing
@@ -15,7 +15,6 @@ from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import RatingRules
-from racebot.standings.orders import exclude, forget, merge_accounts
 from racebot.standings.settle import Settler
 from racebot.web.export import export, export_tokens
 from racebot.web.http.cache import CachedPages
@@ -99,30 +98,11 @@ def test_first_three_have_medals_in_the_table_that_decides(settler: Settler) -> 
     assert [metal for metal, _ in medals(page, "league")][:1] == ["gold"]
 
 
-def test_corrections_since_the_season_was_final_are_named_with_their_races(settler: Settler) -> None:
-    def corrected() -> list[tuple[str, str]]:
-        noted = page_at(seen(settler), PAGE).partition("Corrected since")[2].partition("</p>")[0]
-        return re.findall(r"races/orb/(\w+)\.html.*?datetime=\"([\d-]+)", noted)
-
-    ledger, day = settler.ledger, timedelta(days=1)
-    forget(settler, ledger.players.find("id-di"), "", LATER)
-    assert corrected() == []
-    settle(settler, result("c", "bo ann", after=240), LATER)
-    stored = ledger.races.find("orb/a")
-    exclude(settler, stored, "crashed", LATER + day)
-    exclude(settler, stored, "", LATER + 2 * day, undo=True)
-    assert corrected() == [("a", f"{LATER + 2 * day:%Y-%m-%d}"), ("c", f"{LATER:%Y-%m-%d}")]
-    keep(ledger, replace(result("x", "zed ann", after=1), category="other"))
-    merge_accounts(settler, ledger.players.find("id-cy"), ledger.players.find("id-zed"), "", LATER + 3 * day)
-    assert corrected()[0] == ("b", f"{LATER + 3 * day:%Y-%m-%d}")
-
-
-def test_front_page_lists_ended_seasons_with_champions_below_those_under_way(settler: Settler) -> None:
+def test_front_page_lists_ended_seasons_below_those_under_way(settler: Settler) -> None:
     page = page_at(seen(settler), "index.html")
-    running, _, ended = page.partition("Seasons that ended")
+    running, _, more = page.partition("1 more leaderboard")
     assert "New Orb" in running and not re.search(r"<h3><a[^>]*>S8", page)
-    assert re.findall(r"<bdi>(\w+)</bdi>", ended.partition("</ul>")[0]) == ["Cy"]
-    assert "Seasons that ended" not in page_at(seen(settler, NOON), "index.html")
+    assert re.search(r">S8</a> <span class=\"tag\">final<", more)
 
 
 def test_newest_season_has_a_card_while_none_is_under_way(settler: Settler) -> None:

@@ -14,11 +14,10 @@ from racebot.addresses import RACE, link
 from racebot.queries.history import PlayedRace
 from racebot.queries.race import RatedEntrant
 from racebot.queries.records import UPSET
-from racebot.text.format import integer, signed
-from racebot.web.site.formats import day, plain_name, shown_name, sign
+from racebot.text.format import signed
+from racebot.web.site.formats import plain_name, shown_name, sign
 
 MOST_POINTS = 200  # histories with more races are thinned before drawing
-MOST_DOTS = 50  # with at most this many races, each gets a dot with its date and points
 TIMES = ((timedelta(days=9), "{0.day} {0:%b}, {0:%H:%M}"), (timedelta(days=365), "{0.day} {0:%b}"))
 """How moments on the axis are written, by the least time span that needs a shorter form."""
 TICKS = (1 / 8, 3 / 8, 5 / 8, 7 / 8)  # where the time axis has labels, as shares of its width
@@ -27,7 +26,7 @@ NAMED = 250  # Number of last races with their names. Older races have only thei
 
 
 class Graph:
-    """What the template draws: grid lines, labels of the horizontal axis, lines and dots."""
+    """What the template draws: grid lines, labels of the horizontal axis, and lines."""
 
     WIDTH, HEIGHT = 760, 300
     LEFT, RIGHT, TOP, BOTTOM = 72, 14, 20, 40
@@ -37,7 +36,6 @@ class Graph:
         self.grid = _grid(low, high)
         self.ticks: list[tuple[float, str]] = []
         self.lines: list[str] = []
-        self.dots: list[tuple[str, float, float, str]] = []
 
     def x(self, share: float) -> float:
         """Return the position of a share from 0 to 1 of the width."""
@@ -64,13 +62,6 @@ def ratings(histories: Sequence[Sequence[PlayedRace]], label: str) -> Graph | No
         corners = [(graph.x((at - start) / span), graph.y(value)) for at, value in races]
         steps = "".join(f"H{x}V{y}" for x, y in corners[1:])
         graph.lines.append(f"M{corners[0][0]} {corners[0][1]}{steps}H{graph.x(1)}")
-    if len(histories) == 1:
-        if len(races) <= MOST_DOTS:
-            titles = (f"{day(at)}: {integer(value)}" for at, value in races)
-            graph.dots = [("dot", *corner, title) for corner, title in zip(corners, titles, strict=True)]
-        best = max(range(len(races)), key=lambda number: races[number][1])
-        title = f"Highest: {integer(races[best][1])}, {day(races[best][0])}"
-        graph.dots.append(("peak", *corners[best], title))
     return graph
 
 

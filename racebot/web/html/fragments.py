@@ -5,29 +5,25 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from math import isclose
 from typing import NamedTuple, Protocol
 
 from markupsafe import Markup, escape
 
 from racebot import addresses
 from racebot.addresses import link
-from racebot.ledger.rows import NamedPlayer
 from racebot.live_file import LiveEntrant
 from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.history import ShortResult
-from racebot.queries.leaderboard import new_places, top_players
+from racebot.queries.leaderboard import new_places
 from racebot.queries.race import RacedEntrant, RaceOnBoard, RaceReport, RatedEntrant
 from racebot.queries.races import RaceRow, races_numbered
-from racebot.queries.recap import PodiumPlace, podium
-from racebot.queries.records import UPSET
 from racebot.queries.standings import listed_now
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus, result_label
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import signed
 from racebot.web.html import charts
-from racebot.web.site.formats import day, iso, minute, ordinal, percent, shown_name, sign, slug
+from racebot.web.site.formats import day, iso, minute, ordinal, shown_name, sign, slug
 from racebot.web.site.ledger_view import Board, LedgerView, PageRequest
 
 
@@ -216,25 +212,6 @@ def parts_of(entrant: RatedEntrant) -> list[Reason]:
     return found + [Reason(RULES[str(each.rule)], each.points, "limit") for each in limits]
 
 
-def story(part: RaceOnBoard) -> str:
-    """Compare the result with the odds in a sentence; empty if several or no racers were favored."""
-    winners = [entrant for entrant in part.entrants if entrant.standing == "1"]
-    deleted_winner = any(entrant.standing == "1" for entrant in part.unrated)
-    best = max((entrant.win_chance for entrant in part.entrants), default=0.0)
-    favorites = [entrant for entrant in part.entrants if isclose(entrant.win_chance, best)]
-    if not winners or deleted_winner or len(favorites) > 1:
-        return ""
-    favorite = favorites[0]
-    names = " and ".join(shown_name(each.name, 40) for each in winners)
-    chance = percent(winners[0].win_chance)
-    if favorite in winners:
-        return f"{names} won as the favorite, with a chance of {chance}."
-    other = shown_name(favorite.name, 40)
-    upset = "an upset" if winners[0].win_chance < UPSET else "against the odds"
-    finished = f"had a {favorite.standing}" if favorite.place is None else f"came {ordinal(favorite.place)}"
-    return f"{names} won with a chance of {chance}, {upset}. The favorite, {other}, {finished}."
-
-
 def drawn_story(board: Board, part: RaceOnBoard, report: RaceReport) -> charts.Story | None:
     """Draw a recorded race from expected to actual places; None for a single entrant and a race of teams."""
     by_team = board.stored.teams != TeamPolicy.INDIVIDUAL and any(each.team for each in report.result)
@@ -279,18 +256,6 @@ def names_of(part: RaceOnBoard) -> dict[str | None, str]:
 
 
 # Of leaderboards
-
-
-def leader(view: LedgerView, board: Board) -> NamedPlayer | None:
-    if (league := view.ordering_league(board)) is not None:
-        return next((NamedPlayer(each.id, each.name) for each in league.standings), None)
-    best = top_players(view.ledger, board.stored, board.listing, 1)
-    return next((NamedPlayer(each.player, each.name) for _, each in best), None)
-
-
-def champions(view: LedgerView, board: Board) -> list[PodiumPlace]:
-    best = podium(view.ledger, board.stored, board.listing, view.report(board).players)
-    return [each for each in best if each.place == 1]
 
 
 def tabs_of(board: Board) -> dict[str, str]:

@@ -30,10 +30,8 @@ def front(request: PageRequest) -> Content:
     categories = []
     for category in dict.fromkeys(board.category for board in view.boards):
         own = [board for board in running_first if board.category == category]
-        shown_here, rest = ([board for board in own if (board in cards) is each] for each in (True, False))
-        more = [board for board in rest if not board.final_since]
-        ended = [board for board in rest if board.final_since]
-        categories.append((category, view.category_face(category), len(own), shown_here, more, ended))
+        shown_here, more = ([board for board in own if (board in cards) is each] for each in (True, False))
+        categories.append((category, view.category_face(category), len(own), shown_here, more))
     return templating.page(
         request,
         "front.html",

@@ -17,7 +17,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries import leaderboard as queries
 from racebot.queries.history import last_results
 from racebot.queries.races import latest_races
-from racebot.queries.recap import corrections, places_over_time
+from racebot.queries.recap import places_over_time
 from racebot.queries.records import hall_of_fame
 from racebot.queries.seeds import SeedList, seed_list
 from racebot.queries.standings import listed_now
@@ -158,7 +158,7 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
         return link(request.path, board.address.page(page))
 
     everybody_shown = len(report.players) <= PAGE_SIZE and choice.default
-    final, shown = board.final_since, players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
+    shown = players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     ids = [player.id for player in shown]
     then = queries.BoardTotals(len(report.players), report.races, report.last_race_at, None)
     return templating.board_page(
@@ -171,7 +171,6 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
         first=first,
         tab="Ratings" if scored else "Leaderboard",
         climber=climber(report) if number == 1 and choice.default else None,
-        corrected=corrections(view.ledger, board.stored, final) if number == 1 and final else [],
         waiting=waiting(view.ledger, board) if number == 1 and choice.at is None else [],
         choice=choice,
         columns=COLUMNS,

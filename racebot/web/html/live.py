@@ -54,8 +54,6 @@ SIDES = {
 STAGES = ("open", "racing", "finished", "recorded")
 OVERLAYS = {"room": "Room of a category", "player-room": "Room of a player", "player": "Rating of a player"}
 """The kinds of overlay that move on by themselves, by query parameter, with their names."""
-SOURCES = {"part": "its own part of the scene", "scene": "the whole scene, 1920 × 1080"}
-"""The sizes of a source, by query parameter: as the docs suggest for each overlay, or the whole picture."""
 NUMBERS = {
     "size": ("Size of the text, %", 100, 25, 400),
     "width": ("Width in the source, %", 100, 5, 100),
@@ -246,8 +244,8 @@ def studio(request: PageRequest) -> Content:
     """Render the studio. The fields of its form are the query, so it works without scripts."""
     view, query = request.view, {name: value for name, value in request.query.items() if value}
     kind = query.get("overlay", "room")
-    if kind not in OVERLAYS or query.get("source", "part") not in SOURCES:
-        raise BadQueryError("overlay, source: must be one of the choices of this page's form")
+    if kind not in OVERLAYS:
+        raise BadQueryError(f"overlay: must be {', '.join(OVERLAYS)}")
     defaults = {**COLORS, **{name: next(iter(sides)) for name, sides in SIDES.items()}}
     defaults |= {name: str(default) for name, (_, default, *_) in NUMBERS.items()}
     given = {name: value.removeprefix("#") for name, value in options(query).items()}
@@ -265,7 +263,6 @@ def studio(request: PageRequest) -> Content:
         request,
         "overlays.html",
         overlays=OVERLAYS,
-        sources=SOURCES,
         presets=PRESETS,
         numbers=NUMBERS,
         sides=SIDES,
@@ -273,7 +270,6 @@ def studio(request: PageRequest) -> Content:
         categories=categories,
         boards=view.boards,
         kind=kind,
-        source=query.get("source", "part"),
         category=category,
         text=text,
         player=player,
