@@ -177,7 +177,6 @@ MOVEMENT = Route("leaderboards/{board}/movement.html", frozenset({"from", "to", 
 RECAP = Route("leaderboards/{board}/recap.html")
 SEEDS = Route("leaderboards/{board}/seeds.html", frozenset({"entrants"}))
 SEARCH = Route("search.html", frozenset({"q", "race"}))
-COMPARED = _of_server("compare/{player}/{other}.html", frozenset({"on"}))
 SEARCH_INDEX = Route("assets/players.js")
 ASSET = Route("assets/{file}")
 NO_JEKYLL = Route(".nojekyll")  # stops GitHub Pages from processing the files with Jekyll

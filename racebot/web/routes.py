@@ -104,9 +104,9 @@ def _not_found(request: PageRequest) -> Content:
 
 
 def _robots(request: PageRequest) -> Content:
-    """Keep search engines from data, and from pages without end: each pair of players has a comparison."""
+    """Keep search engines from data, and from pages that change all the time."""
     root = urlsplit(request.view.publication.url).path
-    left_out = ("api", "compare", "events/", "live", "overlay", "search")
+    left_out = ("api", "events/", "live", "overlay", "search")
     return Document(
         "\n".join(["User-agent: *", *(f"Disallow: {root}/{each}" for each in left_out), ""]).encode(), TEXT
     )
@@ -143,7 +143,6 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     addresses.SEARCH_INDEX: front.index,
     addresses.ASSET: _asset,
     addresses.NO_JEKYLL: lambda _: Document(b""),
-    addresses.COMPARED: player.compare,
     addresses.ACTIVITY: front.activity,
     addresses.EVENTS: events_page,
     addresses.EVENT: event_page,

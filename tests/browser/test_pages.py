@@ -337,7 +337,7 @@ def test_graph_shows_ranges_by_date_or_by_race_and_zooms(visit: Visit, served: s
 def test_exported_comparison_shows_what_the_server_shows(visit: Visit, served: str, exported: Path) -> None:
     page = visit(width=390)
     parts = (".over", ".facing", ".facing .face", "section p", ".keys", "table tbody")
-    page.goto(f"{served}compare/id-r00/id-r04.html")
+    page.goto(f"{served}players/id-r00/orb/any-orb.html?vs=id-r04")
     shown = [page.locator(part).first.inner_text() for part in parts]
     with hosted(exported) as address:
         page.goto(f"{address}players/id-r00/orb/any-orb.html?vs=id-r04")
@@ -351,11 +351,8 @@ def test_comparisons_show_a_tie_without_times_once_and_no_favorite(visit: Visit,
     page = visit()
     with serving(database) as served, hosted(written(database, tmp_path / "pages")) as exported:
         said = set()
-        for address in (
-            f"{served}compare/id-ann/id-bo.html",
-            f"{exported}players/id-ann/orb/any-orb.html?vs=id-bo",
-        ):
-            page.goto(address)
+        for root in (served, exported):
+            page.goto(f"{root}players/id-ann/orb/any-orb.html?vs=id-bo")
             expect(page.locator("table tbody td").first).to_have_text("1st")
             said.add(page.locator(".both p").inner_text())
         assert len(said) == 1

@@ -35,7 +35,7 @@ RACES = (result("a", "ann bo"), result("b", "cy di", dnf="ed", after=24), result
 PLAYER_PATHS = (
     *("players/{}.html", "players/{}/orb/any-orb.html", "players/{}/orb/any-orb/feed.xml"),
     *("players/{}/orb/any-orb/races.html", "players/{}/orb/any-orb/opponents.html"),
-    *("cards/players/{}/orb/any-orb.png", "compare/id-bo/{}.html", "compare/{}/id-bo.html"),
+    "cards/players/{}/orb/any-orb.png",
     *("api/players/{}", "api/leaderboards/orb/any-orb/players/{}"),
 )
 """Every kind of address of a player."""

@@ -101,16 +101,6 @@ def test_every_page_names_its_canonical_address(merge: Merge, path: str, url: st
     assert urljoin(here, found).removesuffix("index.html") == f"{url or 'http://pages'}/{expected}"
 
 
-def test_comparisons_have_one_canonical_address(merge: Merge) -> None:
-    view = merge(url="https://ratings.example.org")
-    pages = (
-        page_at(view, "compare/id-ann/id-bo"),
-        page_at(view, "players/id-ann/orb/any-orb.html", vs="id-bo"),
-    )
-    found = {re.findall('rel="canonical" href="([^"]*)"', page)[0] for page in pages}
-    assert found == {"https://ratings.example.org/compare/id-ann/id-bo.html?on=orb%2Fany-orb"}
-
-
 def test_search_engines_are_kept_from_endless_pages_below_any_prefix(merge: Merge) -> None:
     robots = page_at(merge(url="https://ratings.example.org/orb"), "robots.txt")
-    assert "Disallow: /orb/compare\n" in robots and "Disallow: /orb/api\n" in robots
+    assert "Disallow: /orb/search\n" in robots and "Disallow: /orb/api\n" in robots

@@ -28,7 +28,7 @@ def view(merge: Merge) -> LedgerView:
 @pytest.mark.parametrize(
     "path",
     [
-        *("index.html", "races/orb/c.html", "compare/id-cy/id-di.html", "players/id-di.html"),
+        *("index.html", "races/orb/c.html", "players/id-di.html"),
         *(f"leaderboards/{BOARD}{page}.html" for page in ("", "/explained", "/fame")),
         *(f"players/id-di/{BOARD}{page}" for page in (".html", "/races.html", "/feed.xml")),
         f"players/id-cy/{BOARD}.html",

@@ -141,7 +141,7 @@ def test_titles_and_descriptions_say_what_happened(merge: Merge) -> None:
     assert meta(view, BOARD)["og:title"] == "Any Orb: Cy leads with 1200 points"
     assert meta(view, BOARD, at="2026-03-01")["og:title"] == "Any Orb on 1 Mar 2026: Ann led with 1100 points"
     assert meta(view, "players/id-ann.html")["og:title"] == "Ann: 1190 points on Any Orb"
-    assert meta(view, "compare/id-bo/id-ann.html")["og:title"] == "Bo 0–2 Ann on Any Orb"
+    assert meta(view, "players/id-bo/orb/any-orb.html", vs="id-ann")["og:title"] == "Bo 0–2 Ann on Any Orb"
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,6 @@ def test_titles_and_descriptions_say_what_happened(merge: Merge) -> None:
         ("players/id-ann.html", "Any Orb: 1190 points, place 2 of 5"),
         ("players/id-ann/orb/any-orb/races.html", "2 races · 1 of 2 in c +90 · 1 of 2 in a +100"),
         ("players/id-ann/orb/any-orb/opponents.html", "1 opponent · 2–0 Bo"),
-        ("compare/id-bo/id-ann.html", "2 races together. Chance to finish ahead next time: Bo "),
     ],
 )
 def test_description_holds_the_main_facts_of_its_page(merge: Merge, path: str, description: str) -> None:
@@ -164,8 +163,9 @@ def test_description_holds_the_main_facts_of_its_page(merge: Merge, path: str, d
 def test_shared_address_is_that_of_the_page_as_it_is_shown(merge: Merge) -> None:
     view = merge(url=URL)
     assert "og:image" not in meta(merge(), RACE)
-    shown = meta(view, "compare/id-bo/id-ann.html", on="orb/any-orb", utm_source="mail")
-    assert shown["og:url"] == f"{URL}/compare/id-bo/id-ann.html?on=orb%2Fany-orb"
+    shown = meta(view, "players/id-bo/orb/any-orb.html", vs="id-ann", utm_source="mail")
+    assert shown["og:url"] == f"{URL}/players/id-bo/orb/any-orb.html?vs=id-ann"
+    assert shown["description"].startswith("2 races together. Chance to finish ahead next time: Bo ")
     assert meta(view, PLAYER.removesuffix(".html"))["og:url"] == f"{URL}/{PLAYER}"
 
 

@@ -83,10 +83,8 @@ def or_comparison(page: Callable[..., Content]) -> Callable[..., Content]:
     """Return a page of a player on a leaderboard, or of the comparison with the query's player `vs`."""
 
     def content(request: PageRequest, board: Board, player: str, **fields: Any) -> Content:
-        view = request.view
-        other = view.player_meant(request.query.get("vs", ""))
-        known = other is not None and view.standing(board, player) is not None
-        found = compare(request, player, other.id, board.address.stem) if other and known else None
+        other = request.view.player_meant(request.query.get("vs", ""))
+        found = compare(request, board, player, other.id) if other else None
         return found or page(request, board, player, **fields)
 
     return content
@@ -177,12 +175,11 @@ def _person(request: PageRequest, board: Board, record: PlayerRecord) -> dict[st
     }
 
 
-def compare(request: PageRequest, player: str, other: str, on: str = "") -> Content:
-    """Render the comparison of two players on a leaderboard, if any. `on` is as for `LedgerView.pair`."""
-    found = request.view.pair(player, other, request.query.get("on", on)) if request.served else None
+def compare(request: PageRequest, board: Board, player: str, other: str) -> Content:
+    found = request.view.pair(board, player, other)
     if found is None:
         return None
-    board, people, comparison = found
+    people, comparison = found
     histories = [request.view.history(board, each) for each in (player, other)]
     names = [shown_name(person.name) for person in people]
     return templating.board_page(

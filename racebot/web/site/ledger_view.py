@@ -157,8 +157,8 @@ class CategoryFace(NamedTuple):
     picture: str | None
 
 
-Pair = tuple[Board, tuple[PlayerStanding, PlayerStanding], Comparison]
-"""Two players, with their comparison on a leaderboard."""
+Pair = tuple[tuple[PlayerStanding, PlayerStanding], Comparison]
+"""Two players on a leaderboard, with their comparison."""
 
 
 class LedgerView:
@@ -332,7 +332,8 @@ class LedgerView:
     def player_meant(self, text: str) -> NamedPlayer | None:
         """Return the rated player with an id, or the first one whose name contains a text."""
         text = text.strip()[:100]
-        return self.rated_players.get(text) or next(iter(self.players_named(text) if text else ()), None)
+        known = self.rated_players.get(self.merged.get(text, text))
+        return known or next(iter(self.players_named(text) if text else ()), None)
 
     def standing(self, board: Board, player: str) -> PlayerStanding | None:
         """Return a player's standing on a leaderboard. None if they have not raced there or are hidden."""
@@ -377,16 +378,12 @@ class LedgerView:
         report = race_report(self.ledger, name)
         return report if report.leaderboards else None
 
-    def pair(self, player: str, other: str, on: str = "") -> Pair | None:
-        """Compare two players on the leaderboard at `on`, or on the one where both raced last."""
-        if not player or not other or player == other:
+    def pair(self, board: Board, player: str, other: str) -> Pair | None:
+        """Compare two players on a leaderboard. None unless both raced there."""
+        one, two = self.standing(board, player), self.standing(board, other)
+        if player == other or one is None or two is None:
             return None
-        theirs = {board.key: standing for board, standing in self.standings(other)}
-        shared = [(board, one) for board, one in self.standings(player) if board.key in theirs]
-        if not shared:
-            return None
-        board, one = next((each for each in shared if each[0].address.stem == on), shared[0])
-        return board, (one, theirs[board.key]), compared(self.ledger, board.stored, player, other)
+        return (one, two), compared(self.ledger, board.stored, player, other)
 
     def boards_of(self, report: RaceReport) -> list[Board]:
         by_name = {(board.category, board.name): board for board in self.boards}
