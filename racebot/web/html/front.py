@@ -18,8 +18,6 @@ from racebot.web.site.ledger_view import Board, Content, Document, PageRequest
 
 CARDS = 6  # leaderboards with their best players on the front page
 MOST_FOUND = 20  # most players and races that a search lists
-LEAST_LIKENESS = 75
-"""Least likeness of a leaderboard's name or its beginning, 0 to 100 as rapidfuzz measures it."""
 
 
 def front(request: PageRequest) -> Content:
@@ -67,6 +65,7 @@ def activity(request: PageRequest, category: str) -> Content:
 
 def search(request: PageRequest) -> Content:
     text = request.query.get("q", "")[:100].strip()
+    wanted = fold_name(text)
     race = "" if text else request.query.get("race", "")
     racers, counted = _racers(request, race) if race else ([], set())
     players = racers if race else request.view.players_meant(text)[:MOST_FOUND]
@@ -77,7 +76,11 @@ def search(request: PageRequest) -> Content:
         race=race,
         players=[(player, request.view.main_standing(player.id, counted)) for player in players],
         races=races_named(request.view.ledger, text, MOST_FOUND) if text else [],
-        boards=[(board, _category(request, board)) for board in _boards(request, text)],
+        boards=[
+            (board, _category(request, board))
+            for board in request.view.boards
+            if wanted and wanted in fold_name(board.name)
+        ],
     )
 
 
@@ -135,18 +138,3 @@ def _category(request: PageRequest, board: Board) -> str:
     if not board.category or len(view.siblings(board)) == len(view.boards):
         return ""
     return shown_name(view.category_face(board.category).name)
-
-
-def _boards(request: PageRequest, text: str) -> list[Board]:
-    if not (wanted := fold_name(text)):
-        return []
-    from rapidfuzz import fuzz, process  # noqa: PLC0415 - slow to import, and only searches need it
-
-    def likeness(wanted: str, name: str, **_: object) -> float:
-        return max(fuzz.ratio(wanted, name), fuzz.ratio(wanted, name[: len(wanted)]))
-
-    names = {board: fold_name(board.name) for board in request.view.boards}
-    if found := [board for board, name in names.items() if wanted in name]:
-        return found
-    near = process.extract(wanted, names, scorer=likeness, score_cutoff=LEAST_LIKENESS, limit=10)
-    return [board for *_, board in near]

@@ -299,7 +299,7 @@
   if (own) location.replace(ownPage(own));
   setInterval(refresh, 60000);
   document.addEventListener("visibilitychange", refresh);
-  window.racebot = {choice, choose, fill, load, pageAt, segment, plain, like, near, number, signed, day, MONTHS, key, list, refresh};
+  window.racebot = {choice, choose, fill, load, pageAt, segment, plain, like, number, signed, day, MONTHS, key, list, refresh};
 
   // The races by hour of the week, counted anew in the reader's zone. Their starts are half hours, each since the one before.
   for (const table of document.querySelectorAll("table[data-starts]")) {

@@ -2,14 +2,13 @@
 "use strict";
 (() => {
   const index = window.racebotIndex, {players, boards, latin} = index ?? {players: [], boards: [], latin: {}};
-  const {choose, fill, like, near, number, plain, segment} = window.racebot;
-  const matches = (entries, wanted, byBeginning = false) => {
+  const {choose, fill, like, number, plain, segment} = window.racebot;
+  const matches = (entries, wanted) => {
     const spellings = name => Object.hasOwn(latin, name) ? [plain(name), latin[name]] : [plain(name)];
     const named = entries.map(([address, name, ...about]) => [address, name, spellings(name), ...about]);
     const exact = named.filter(([, , names]) => names.some(name => name.includes(wanted)));
     if (exact.length) return exact.sort((a, b) => a[1].length - b[1].length);
-    const begins = name => byBeginning && [0, 1].some(more => near(name.slice(0, wanted.length + more), wanted));
-    return named.filter(([, , names]) => names.some(name => like(name, wanted) || begins(name)));
+    return named.filter(([, , names]) => names.some(name => like(name, wanted)));
   };
   const make = (tag, kind, ...inside) => {
     const element = document.createElement(tag);
@@ -38,7 +37,7 @@
     const wanted = plain(text.trim());
     root = base;
     const people = wanted ? matches(players, wanted).slice(0, 20) : [];
-    const places = wanted ? matches(boards, wanted, true).slice(0, 20) : [];
+    const places = wanted ? matches(boards, wanted).slice(0, 20) : [];
     return [...section("Players", people.map(person)),
       ...section("Leaderboards", places.map(([address, name, , category]) =>
         make("li", "", link(address, name), ...(category ? [make("span", "soft", category)] : []))))];
