@@ -1,11 +1,9 @@
 """Drawings: ratings and places over time, and a race as a story."""
 
-import random
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 from builders import NOON, result
@@ -32,17 +30,6 @@ def ratings(moments: Sequence[datetime], points: Sequence[int], label: str = "la
     return drawn(charts.ratings([history], label))
 
 
-def line(svg: str) -> list[tuple[float, float]]:
-    (path,) = [each for each in ET.fromstring(svg).iter() if each.get("class") == "line"]  # noqa: S314
-    start, *steps = re.findall(r"M[\d.]+ [\d.]+|H[\d.]+|V[\d.]+", path.get("d", ""))
-    x, y = map(float, start[1:].split())
-    corners = [(x, y)]
-    for step in steps:
-        x, y = (float(step[1:]), y) if step[0] == "H" else (x, float(step[1:]))
-        corners.append((x, y))
-    return corners
-
-
 @pytest.mark.parametrize(
     ("points", "expected"),
     [
@@ -56,19 +43,6 @@ def test_grid_lines_are_round_numbers_around_the_points(points: list[int], expec
     svg = ratings([NOON, NOON + timedelta(days=1)], points)
     axis = svg.partition('class="axis y"')[2].partition('class="axis x"')[0]
     assert re.findall(r"<text[^>]*>([^<]+)</text>", axis) == expected
-
-
-def test_thinning_keeps_peaks_and_lows() -> None:
-    rng = random.Random(1)
-    values = [1000 + rng.randint(-9, 9) for _ in range(5000)]
-    values[1234], values[4321] = 2000, 100
-    moments = [NOON + timedelta(hours=n) for n in range(5000)]
-    thinned = line(ratings(moments, values))
-    assert len(thinned) <= 2 * charts.MOST_POINTS + 4
-    heights = [y for _, y in thinned]
-    middle = sorted(heights)[len(heights) // 2]
-    assert min(heights) < middle - 50 and max(heights) > middle + 50
-    assert len(ratings(moments, values)) < 20_000
 
 
 @pytest.mark.parametrize("days", [0.01, 1, 3, 20, 70, 90, 200, 366, 800, 4000])

@@ -17,7 +17,6 @@ from racebot.queries.records import UPSET
 from racebot.text.format import signed
 from racebot.web.site.formats import plain_name, shown_name, sign
 
-MOST_POINTS = 200  # histories with more races are thinned before drawing
 TIMES = ((timedelta(days=9), "{0.day} {0:%b}, {0:%H:%M}"), (timedelta(days=365), "{0.day} {0:%b}"))
 """How moments on the axis are written, by the least time span that needs a shorter form."""
 TICKS = (1 / 8, 3 / 8, 5 / 8, 7 / 8)  # where the time axis has labels, as shares of its width
@@ -58,8 +57,8 @@ def ratings(histories: Sequence[Sequence[PlayedRace]], label: str) -> Graph | No
     form = next((form for most, form in TIMES if span < most), "{0:%b %Y}")
     graph.ticks = [(graph.x(share), form.format(start + share * span)) for share in TICKS]
     for moments, history in zip(dates, histories, strict=True):
-        races = thinned([(at, race.after) for at, race in zip(moments, history, strict=True)])
-        corners = [(graph.x((at - start) / span), graph.y(value)) for at, value in races]
+        races = zip(moments, history, strict=True)
+        corners = [(graph.x((at - start) / span), graph.y(race.after)) for at, race in races]
         steps = "".join(f"H{x}V{y}" for x, y in corners[1:])
         graph.lines.append(f"M{corners[0][0]} {corners[0][1]}{steps}H{graph.x(1)}")
     return graph
@@ -153,15 +152,3 @@ def _grid(low: float, high: float) -> list[int]:
     step = int(next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough))
     first, last = math.floor(low / step), max(math.ceil(high / step), math.floor(low / step) + 2)
     return [step * number for number in range(first, last + 1)]
-
-
-def thinned(races: list[tuple[datetime, int]]) -> list[tuple[datetime, int]]:
-    """Thin a history: keep the first and last race, and the highest and lowest of each group between."""
-    size = -(-2 * len(races) // MOST_POINTS)
-    if size <= 2:
-        return races
-    kept = {0, len(races) - 1}
-    for start in range(0, len(races), size):
-        part = range(start, min(start + size, len(races)))
-        kept |= {max(part, key=lambda i: races[i][1]), min(part, key=lambda i: races[i][1])}
-    return [races[i] for i in sorted(kept)]

@@ -14,7 +14,7 @@ from racebot.queries.history import (
     run,
 )
 from racebot.queries.leaderboard import ListedPlayer
-from racebot.queries.player import OpponentRecord, PlayerRecord, meetings
+from racebot.queries.player import OpponentRecord, PlayerRecord, compared, meetings
 from racebot.queries.races import races_numbered
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import integer
@@ -176,18 +176,18 @@ def _person(request: PageRequest, board: Board, record: PlayerRecord) -> dict[st
 
 
 def compare(request: PageRequest, board: Board, player: str, other: str) -> Content:
-    found = request.view.pair(board, player, other)
-    if found is None:
+    """Render the comparison of two players. None unless both raced on the leaderboard."""
+    people = [request.view.standing(board, each) for each in (player, other)]
+    if player == other or None in people:
         return None
-    people, comparison = found
     histories = [request.view.history(board, each) for each in (player, other)]
-    names = [shown_name(person.name) for person in people]
+    names = [shown_name(person.name) for person in people if person]
     return templating.board_page(
         request,
         "compare.html",
         board,
         people=people,
-        comparison=comparison,
+        comparison=compared(request.view.ledger, board.stored, player, other),
         graph=charts.ratings(histories, f"Ratings of {names[0]} and {names[1]}"),
         graph_data=charts.graph_data(request.path, list(zip(names, histories, strict=True))),
         meetings=meetings(*histories)[:MEETINGS],

@@ -19,10 +19,8 @@ from racebot.live_file import LiveRoom
 from racebot.queries.history import PlayedRace, played_races
 from racebot.queries.leaderboard import BoardTotals, LeaderboardReport, board_totals, leaderboard_report
 from racebot.queries.player import (
-    Comparison,
     PlayerRecord,
     PlayerStanding,
-    compared,
     player_standing,
     rated_players,
 )
@@ -155,10 +153,6 @@ class CategoryFace(NamedTuple):
 
     name: str
     picture: str | None
-
-
-Pair = tuple[tuple[PlayerStanding, PlayerStanding], Comparison]
-"""Two players on a leaderboard, with their comparison."""
 
 
 class LedgerView:
@@ -377,13 +371,6 @@ class LedgerView:
             return None
         report = race_report(self.ledger, name)
         return report if report.leaderboards else None
-
-    def pair(self, board: Board, player: str, other: str) -> Pair | None:
-        """Compare two players on a leaderboard. None unless both raced there."""
-        one, two = self.standing(board, player), self.standing(board, other)
-        if player == other or one is None or two is None:
-            return None
-        return (one, two), compared(self.ledger, board.stored, player, other)
 
     def boards_of(self, report: RaceReport) -> list[Board]:
         by_name = {(board.category, board.name): board for board in self.boards}
