@@ -39,8 +39,7 @@ from racebot.races.events import is_event
 from racebot.races.rooms import Room, RoomReason, Verdict
 from racebot.settings.sources import small_text
 from racebot.standings.counting import RatingRules, rating_rules
-from racebot.text.csv_rows import csv_chunks
-from racebot.text.format import counted, field_names, integer
+from racebot.text.format import counted, csv_chunks, field_names, integer
 from racebot.text.safe import printable
 
 if TYPE_CHECKING:

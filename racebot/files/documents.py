@@ -17,8 +17,7 @@ from racebot.files.cells import KNOWN
 from racebot.files.rows import MOST_LINES
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import parse_race
-from racebot.text.csv_rows import without_apostrophe
-from racebot.text.format import counted
+from racebot.text.format import counted, without_apostrophe
 from racebot.text.parse import parse_duration, read_json
 
 MOST_VALUES = 1_000_000

@@ -13,8 +13,7 @@ from racebot.files.documents import EXPORTED, documents_of
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import HIDDEN_NAME, Entrant, RaceResult
-from racebot.text.csv_rows import csv_chunks
-from racebot.text.format import counted, exact_time, iso_duration
+from racebot.text.format import counted, csv_chunks, exact_time, iso_duration
 
 
 def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = False) -> Iterator[RaceResult]:

@@ -21,10 +21,11 @@ from racebot.racetime.frames import (
     PONG,
     Other,
     RaceUpdate,
+    RoomSocket,
     Unreadable,
+    join,
     message_action,
 )
-from racebot.racetime.socket import RoomSocket, join
 
 TOKEN = "token-of-the-bot-1"
 Handler = Callable[[ServerConnection], Awaitable[None]]

@@ -14,8 +14,8 @@ from pydantic import SecretStr
 
 from racebot.errors import ConnectionLost, SiteError
 from racebot.racetime.client import Site
+from racebot.racetime.frames import join
 from racebot.racetime.http import tls_context
-from racebot.racetime.socket import join
 
 CREDENTIALS = "orb-bot", SecretStr("hush-hush-1234")
 TOKEN = "token-of-the-bot-1"

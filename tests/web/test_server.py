@@ -16,7 +16,7 @@ from uvicorn.server import ServerState
 from worker_support import PATIENCE, until
 
 from racebot.ledger.store import Ledger
-from racebot.text import csv_rows
+from racebot.text import format as formats
 from racebot.web.api import endpoints
 from racebot.web.http import server as server_module
 from racebot.web.http.cache import Cache, CachedPages, Key, cache_key
@@ -235,7 +235,7 @@ def test_cache_key_has_known_parameters_only() -> None:
 
 def test_csv_files_are_streamed_and_not_cached(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "RACES_IN_A_CHUNK", 10)
-    monkeypatch.setattr(csv_rows, "ROWS_IN_A_CHUNK", 10)
+    monkeypatch.setattr(formats, "ROWS_IN_A_CHUNK", 10)
     rate(ledger, *(result(f"r{n:04d}", "ann bo", after=n) for n in range(40)))
     with closing(CachedPages(ledger.path, Publication())) as library:
         assert isinstance(library.document(at(CHANGES[1:]), {}), Streamed)

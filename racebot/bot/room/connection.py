@@ -20,8 +20,16 @@ from racebot.errors import (
     TokenRefused,
 )
 from racebot.logs import about
-from racebot.racetime.frames import GET_HISTORY, GET_RACE, ChatMessage, RaceUpdate, Refusal, Unreadable
-from racebot.racetime.socket import RoomSocket, join
+from racebot.racetime.frames import (
+    GET_HISTORY,
+    GET_RACE,
+    ChatMessage,
+    RaceUpdate,
+    Refusal,
+    RoomSocket,
+    Unreadable,
+    join,
+)
 
 log = logging.getLogger(__name__)
 

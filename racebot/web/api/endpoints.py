@@ -20,8 +20,7 @@ from racebot.queries.race import EventReport, event_reports
 from racebot.queries.races import latest_races, rating_changes
 from racebot.queries.scores import LeagueTable, document
 from racebot.queries.seeds import Seed, SeedList
-from racebot.text.csv_rows import csv_chunks
-from racebot.text.format import as_record, field_names
+from racebot.text.format import as_record, csv_chunks, field_names
 from racebot.web.api import types
 from racebot.web.html.leaderboard import seeds_of
 from racebot.web.site.ledger_view import (
