@@ -6,11 +6,11 @@ Secrets are `SecretStr` and are never part of a message.
 from __future__ import annotations
 
 import ipaddress
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, Self
-from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import AnyHttpUrl, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from racebot.errors import PayloadError, SettingsError
@@ -66,15 +66,13 @@ def _decoded(text: str) -> object:
 def _trustworthy(address: str) -> str:
     """Check that a secret can be sent to this address safely."""
     try:
-        url = urlsplit(address)
-        host, _ = url.hostname or "", url.port
-        is_number = ":" in host or host.replace(".", "").isdigit()
-        here = ipaddress.ip_address(host).is_loopback if is_number else host.split(".")[-1] == "localhost"
-    except ValueError as error:
-        raise ValueError(f"not an address ({error})") from None
-    if not all(0 < len(label) < 64 for label in host.split(".")):
-        raise ValueError("not a valid host")
-    if url.scheme != "https" and not here:
+        host = (AnyHttpUrl(address).host or "").strip("[]")
+    except ValidationError:
+        raise ValueError("not an address") from None
+    here = host.split(".")[-1] == "localhost"
+    with suppress(ValueError):
+        here = here or ipaddress.ip_address(host).is_loopback
+    if not (here or address.startswith("https:")):
         raise ValueError("without https, others on the network can read the bot's secret")
     return address
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 from pydantic import BaseModel, ValidationError
-from pydantic_settings import DotEnvSettingsSource, SettingsError as UnreadableSource
+from pydantic_settings import SettingsError as UnreadableSource
 
 from racebot.errors import ModelError, SettingsError, reason
 from racebot.races.outcome import TeamPolicy
@@ -43,8 +44,6 @@ DROPPED = {
 """Settings of earlier versions, which may still be in somebody's files."""
 LONGEST_FILE = 1_000_000
 """Characters in a file. A list of 10,000 rooms has a third of them."""
-LONGEST_SHOWN = 60
-"""Characters of a value that a message repeats."""
 
 
 def load(directory: Path | None = None, **overrides: Any) -> Settings:
@@ -156,7 +155,7 @@ def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:
         if unread:
             line = f"{env_file}, line {{}}: not of the form NAME=value: correct it"
             raise SettingsError(*map(line.format, unread))
-        read = DotEnvSettingsSource(Settings, env_file).env_vars
+        read = dotenv_values(env_file, encoding="utf-8")
         values = {name.upper(): text or "" for name, text in read.items()}
     except FileNotFoundError:
         pass
@@ -182,14 +181,9 @@ def _from_files(directory: Path, *sources: Mapping[str, str]) -> tuple[dict[str,
     for setting in KEPT_IN_FILES:
         name = PREFIX + setting.upper()
         source = next((each for each in sources if each.get(name) or each.get(f"{name}_FILE")), {})
-        path = source.get(f"{name}_FILE")
-        if path and source.get(name):
-            problems.append(f"{name} and {name}_FILE are both set: keep one of them")
-        elif path:
+        if path := source.get(f"{name}_FILE"):
             try:
                 values[setting] = small_text(directory / path).strip()
-                if not values[setting]:
-                    problems.append(f"{name}_FILE={path!r}: the file is empty: write the value into it")
             except (OSError, ValueError) as error:
                 problems.append(f"{name}_FILE={path!r}: {reason(error)}: correct the path or the file")
     return values, problems
@@ -233,30 +227,22 @@ class _Origins:
 
     def problem(self, error: Any) -> str:
         """Return one line for one of pydantic's errors, without values that may hold a secret."""
-        location = [str(part) for part in error["loc"]]
         text = str(error["msg"]).removeprefix("Value error, ").replace("Input should be", "must be")
-        if not location:
+        if not error["loc"]:
             return text
-        name, *inner = location
+        name, *inner = map(str, error["loc"])
         if name not in Settings.model_fields:
             hint = did_you_mean(name.lower().removeprefix(PREFIX.lower()), Settings.model_fields)
             return _unknown_setting(f"{self.path}: {name!r}", name, hint, "remove")
-        where = self.place(name)
-        if inner and inner[0].isdecimal():
-            where += f", table {int(inner[0]) + 1}" + (f": {'.'.join(inner[1:])}" if inner[1:] else "")
-        elif inner:
-            where += f".{'.'.join(inner)}"
+        parts = [f"number {int(part) + 1}" if part.isdecimal() else part for part in inner]
+        where = ", ".join([self.place(name), *parts])
         if error["type"] == "extra_forbidden":
             hint = did_you_mean(inner[-1], _TABLES[name].model_fields)
-            return f"{where} is not a setting of these tables{hint}: correct the name or remove it"
-        if error["type"] == "missing":
-            return f"{where} is missing: add it"
-        variable = PREFIX + name.upper()
-        raw = "" if name in self.given else self.written.get(variable, "")
+            return _unknown_setting(where, "", hint, "remove")
+        raw = "" if name in self.given else self.written.get(PREFIX + name.upper(), "")
         value = raw or error["input"]
-        secret = name in KEPT_IN_FILES or (name == "categories" and (raw or inner[-1:] != ["slug"]))
-        secret = secret or "discord" in (*inner, *raw.split('"')) or isinstance(value, dict | list)
-        shown = "" if secret or len(repr(value)) > LONGEST_SHOWN else f"={value!r}"
+        secret = name in {*KEPT_IN_FILES, "categories"} or "discord" in inner or (raw and name in _TABLES)
+        shown = "" if secret or isinstance(value, dict | list) or len(repr(value)) > 60 else f"={value!r}"
         if name in _TABLES:
             return f"{where}{shown}: {text}: correct it"
         # pydantic's own texts quote patterns and types. The description alone says what is allowed.

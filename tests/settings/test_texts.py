@@ -34,7 +34,7 @@ def test_each_default_takes_its_fields(name: str) -> None:
         ('rating_pending = "{change:a|b}"', "{change} is not a field"),
         ('why_place = "{only:one|{gaol}}"', "{gaol} is not a field"),
         ('provisional = "100 {"', "double a brace that does not enclose a field"),
-        ('off_topic = "x"', "texts.off_topic"),
+        ('off_topic = "x"', "texts, off_topic"),
         ('button_why = "Leaderboard"', "must differ"),
         ('player = ""', "must not be empty"),
         ('info = "R {goal}"', "must begin with 5 characters before the first field"),
