@@ -452,6 +452,7 @@ CREATE TABLE site (host TEXT PRIMARY KEY) WITHOUT ROWID;
 ALTER TABLE orders ADD COLUMN amount INTEGER;
 
 -- m033_races_on_discord
+ALTER TABLE discord DROP COLUMN posts;
 DELETE FROM discord WHERE instr(race, ' ');
 
 -- m034_sealed_events

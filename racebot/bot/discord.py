@@ -51,7 +51,7 @@ SEND_EVERY = 1.0
 """Seconds between looks for messages to post or edit."""
 AT_ONCE = 5
 """Most messages to send in one look, so that a new race does not wait for many old ones."""
-TIMEOUT, LONGEST_PAUSE, MOST_POSTS = 30.0, 3600.0, 2
+TIMEOUT, LONGEST_PAUSE = 30.0, 3600.0
 POST_WITHIN = 1.0
 """Seconds that a bot that stops waits for the id of a message which it just posted."""
 LARGEST_ANSWER = 2**20
@@ -189,7 +189,9 @@ class DiscordSender:
             self.backoff.note(item, error)
             return
         try:
-            reply = await self._show(post, http, address, body)
+            self._is_posting = post.message is None
+            method = "POST" if self._is_posting else "PATCH"
+            reply = await ask(http, address, method, post.message or "", body)
             problem, is_answer = reply.problem, reply.code is not None
             if reply.good and (message := reply.message or post.message):
                 self.backoff.worked(source)
@@ -212,15 +214,6 @@ class DiscordSender:
             self.backoff.note(source, error)
         finally:
             self._is_posting = False
-
-    async def _show(self, post: Post, http: Http, address: SecretStr, body: object) -> Posted:
-        """Edit the message of a post, or post it if it has none or somebody deleted it."""
-        if post.message:
-            reply = await ask(http, address, "PATCH", post.message, body)
-            if reply.code != UNKNOWN_MESSAGE or post.posts >= MOST_POSTS:
-                return reply
-        self._is_posting = True
-        return await ask(http, address, "POST", "", body)
 
     def _body(self, post: Post) -> dict[str, Any] | None:
         """Return what a post should show now, None if it stays as it is."""

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from racebot.errors import (
     CredentialsError,
@@ -91,20 +90,10 @@ class Backoff:
         self._until.pop(item, None)
 
 
-REFUSED_FOR_LONG = 600.0
-"""Seconds after which the process ends if every category is refused, though one was accepted at the start."""
 SUSPENDED_FOR = 60.0
 """Seconds that a category rests after the site refused it."""
 MOST_FAILURES = 100
 """Most failures to write into the heartbeat."""
-
-
-class _Refusal(NamedTuple):
-    """Why a category is suspended, since when, and until when it rests, by the monotonic clock."""
-
-    reason: str
-    since: float
-    until: float
 
 
 @dataclass
@@ -116,7 +105,8 @@ class Health:
     failures: FailureLog
     clock: Callable[[], datetime]
     _seen: dict[str, datetime] = field(default_factory=dict)
-    _refused: dict[str, _Refusal] = field(default_factory=dict)
+    _refused: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """Why categories are suspended, and until when, by the monotonic clock."""
 
     def category_seen(self, slug: str) -> None:
         """Store that a category was just seen, and write the heartbeat."""
@@ -126,21 +116,19 @@ class Health:
 
     def suspend(self, slug: str, error: Exception) -> None:
         """Let a category rest that the site refuses. The others go on."""
-        now = time.monotonic()
-        since = self._refused[slug].since if slug in self._refused else now
-        self._refused[slug] = _Refusal(reason(error), since, now + SUSPENDED_FOR)
+        self._refused[slug] = reason(error), time.monotonic() + SUSPENDED_FOR
         self._write_heartbeat()
 
     def is_suspended(self, slug: str) -> bool:
         """Return whether a category rests at the moment."""
-        return slug in self._refused and time.monotonic() < self._refused[slug].until
+        return slug in self._refused and time.monotonic() < self._refused[slug][1]
 
     def _write_heartbeat(self) -> None:
         """Write the time of the category that was seen the longest ago, and which ones are suspended."""
         watched = [slug for slug in self.categories if slug not in self._refused] or self.categories
         if all(slug in self._seen for slug in watched):
             seen_at = min(self._seen[slug] for slug in watched)
-            suspended = {slug: refusal.reason for slug, refusal in self._refused.items()}
+            suspended = {slug: reason for slug, (reason, _) in self._refused.items()}
             failures = self.failures.current()[:MOST_FAILURES]
             write_heartbeat(self.database, Heartbeat(seen_at, suspended, failures))
 
@@ -152,9 +140,6 @@ class Health:
         is_refusal = isinstance(error, CredentialsError)
         level = logging.ERROR if may_pass or is_refusal else logging.WARNING
         self.failures.raised(source, error, level=level)
-        if not is_refusal:
-            return False
-        self.suspend(source.split(maxsplit=1)[0].partition("/")[0], error)
-        since = [refusal.since for refusal in self._refused.values()]
-        are_all = len(since) == len(self.categories)
-        return are_all and time.monotonic() - max(since) > REFUSED_FOR_LONG
+        if is_refusal:
+            self.suspend(source.split(maxsplit=1)[0].partition("/")[0], error)
+        return False

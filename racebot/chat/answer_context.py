@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from racebot.chat.format import ordinal, shown_points
+from racebot.chat.format import ordinal
 from racebot.chat.rating_message import MESSAGE_LIMIT
 from racebot.ledger.rows import Change, Leaderboard, NamedPlayer, Player, Standing
 from racebot.ledger.store import Ledger
@@ -21,7 +21,7 @@ from racebot.settings.commands import CLOSING
 from racebot.settings.model import Settings
 from racebot.settings.texts import Texts
 from racebot.standings.settle import RatedRace, Settler
-from racebot.text.format import Count
+from racebot.text.format import Count, integer
 from racebot.text.parse import fold_name, split_full_name
 from racebot.text.safe import plain
 
@@ -58,12 +58,6 @@ class Context:
         """Return a player's stored standing."""
         return self.ledger.standings.get(self.board, person.id)
 
-    def is_ranked(self, standing: Standing | None, coming: Change | None = None) -> bool:
-        """Return whether a player has enough finishes to be ranked, counting a race to come if given."""
-        finishes = standing.finishes if standing else 0
-        finishes += coming is not None and coming.place is not None
-        return finishes >= self.listing.minimum_finishes
-
     def pending(self, race: Race, person: NamedPlayer) -> RatedRace | None:
         """Return what the room's race will change if it is finished, not settled, and has this player."""
         result = race.result
@@ -78,7 +72,7 @@ class Context:
         """Write a player's points and place, or why the player has none."""
         return self.texts.rating.format(
             name=plain(person.name),
-            points=shown_points(standing.points, self.texts, ranked=self.is_ranked(standing)),
+            points=integer(standing.points),
             standing=self._place(standing),
             leaderboard=self.name,
         )

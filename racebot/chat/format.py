@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 
 from racebot.races.result import NO_NAME, Entrant, shown_names
 from racebot.settings.texts import Texts
-from racebot.text.format import Count, integer, ordinal_ending, percentage
+from racebot.text.format import Count, ordinal_ending, percentage
 from racebot.text.safe import plain
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -43,12 +43,6 @@ def decimal(number: float, texts: Texts) -> str:
 def ordinal(place: int, texts: Texts) -> str:
     """Write a place as an ordinal, in English 1st, 2nd, 3rd, 11th, 22nd."""
     return texts.ordinal.format(place=Count(place), ending=ordinal_ending(place))
-
-
-def shown_points(points: int, texts: Texts, *, ranked: bool) -> str:
-    """Write a rating, marked if the player has too few finishes to be ranked."""
-    shown = integer(points)
-    return shown if ranked else texts.unranked_points.format(points=shown)
 
 
 def unbroken(entry: str) -> str:

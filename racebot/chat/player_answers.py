@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from racebot.chat.answer_context import Context, change_of, one_message
-from racebot.chat.format import chat_names, decimal, ordinal, percent, shown_points, unbroken
+from racebot.chat.format import chat_names, decimal, ordinal, percent, unbroken
 from racebot.chat.links import board_page, comparison_page
 from racebot.chat.rating_message import why_score
 from racebot.ledger.rows import NamedPlayer, Standing
@@ -41,7 +41,7 @@ def rating(context: Context, person: NamedPlayer, race: Race) -> str:
     if (change := change_of(context.pending(race, person), person)) is not None:
         phrases.append(
             texts.rating_pending.format(
-                points=shown_points(change.points_after, texts, ranked=context.is_ranked(standing, change)),
+                points=integer(change.points_after),
                 change=signed(change.points_change),
                 record=Count(not board.rule.finished),
             )
@@ -87,11 +87,10 @@ def why(context: Context, person: NamedPlayer, race: Race) -> str:
     explained = explain_race(model, TeamPolicy(board.teams), rated.result, rated.changes)
     _, explanation = explained[person.id]
     names = chat_names(rated.result.entrants, texts, context.ledger.people.hidden() - {person.id})
-    ranked = context.is_ranked(context.standing(person), coming)
     opening = (texts.why_pending if coming else texts.why).format(
         record=Count(not board.rule.finished),
         name=plain(person.name),
-        after=shown_points(change.points_after, texts, ranked=ranked),
+        after=integer(change.points_after),
         change=signed(change.points_change),
         leaderboard=context.name,
     )
@@ -200,9 +199,8 @@ def odds_phrases(context: Context, race: Race) -> list[str]:
     visible.sort(key=lambda each: (-each.forecast.win_chance, names[each.id]))
     phrases = []
     for each in visible[:FAVORITES]:
-        ranked = each.new or context.is_ranked(context.ledger.standings.get(context.board, each.id))
-        values = {"name": names[each.id], "chance": percent(each.forecast.win_chance, texts)}
-        phrases.append(texts.odds_player.format(**values, ranked=Count(ranked), new=Count(each.new)))
+        chance = percent(each.forecast.win_chance, texts)
+        phrases.append(texts.odds_player.format(name=names[each.id], chance=chance, new=Count(each.new)))
     if len(visible) > FAVORITES:
         phrases.append(texts.more.format(count=len(visible) - FAVORITES))
     return list(map(unbroken, phrases))
@@ -214,12 +212,7 @@ def versus(context: Context, asker: NamedPlayer, other: NamedPlayer) -> str:
     if asker.id == other.id:
         return texts.versus_whom.format(command=context.settings.command_prefix + Command.VERSUS)
     found = compared(ledger, board, asker.id, other.id)
-    points, other_points = (
-        shown_points(
-            next_points(ledger, board, person.id), texts, ranked=context.is_ranked(context.standing(person))
-        )
-        for person in (asker, other)
-    )
+    points, other_points = (integer(next_points(ledger, board, each.id)) for each in (asker, other))
     record = texts.versus_record.format(won=found.ahead, lost=found.behind, met=Count(found.met))
     opening = texts.versus.format(name=plain(asker.name), other=plain(other.name), leaderboard=context.name)
     page = comparison_page(context.settings, ledger, board, asker.id, other.id)

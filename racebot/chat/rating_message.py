@@ -7,9 +7,8 @@ each entry stays on one line, and a message that would exceed the site's limit i
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import timedelta
 
-from racebot.chat.format import chat_names, ordinal, shown_points, unbroken
+from racebot.chat.format import chat_names, ordinal, unbroken
 from racebot.ledger.outbox import Edit
 from racebot.ledger.rows import TEAM_RACE, Change
 from racebot.races.result import Entrant, EntrantStatus
@@ -17,7 +16,7 @@ from racebot.scoring.rules import Rules
 from racebot.scoring.table import ScoredRace, standard_allowances
 from racebot.settings.texts import DEFAULT_TEXTS, Texts
 from racebot.standings.settle import RatedRace
-from racebot.text.format import Count, counted, integer, signed, timer
+from racebot.text.format import Count, integer, signed, span, timer
 from racebot.text.safe import plain
 
 MESSAGE_LIMIT = 1000
@@ -49,7 +48,7 @@ def opening(changed: Sequence[RatedRace], texts: Texts) -> str:
     rules = [each.leaderboard.rule for each in changed]
     template = texts.standing if all(rule.finished for rule in rules) else texts.provisional
     return template.format(
-        time=_in_words(max(rule.grace for rule in rules)),
+        time=span(max(rule.grace for rule in rules).total_seconds()),
         goal=_goal(changed),
         leaderboard=plain(changed[0].leaderboard.name),
     )
@@ -112,7 +111,7 @@ def players(
                 name=escape(names[change.player]),
                 time=f" · {timer(entrant.seconds)}" if entrant.seconds else "",
                 before=integer(change.points_before),
-                after=shown_points(change.points_after, texts, ranked=change.player not in rated.unranked),
+                after=integer(change.points_after),
                 change=signed(change.points_change),
                 new=texts.new if change.races_before == 0 else "",
                 move=texts.move.format(arrow=arrow, place=place, ordinal=ordinal(place, texts))
@@ -151,15 +150,6 @@ def standing_word(
 def by_place(changes: Sequence[Change]) -> list[Change]:
     """Sort changes by place, then by points, players who did not finish last. Equal ones keep their order."""
     return sorted(changes, key=lambda c: (c.place is None, c.place or 0, -c.points_after))
-
-
-def _in_words(span: timedelta) -> str:
-    if span < timedelta(minutes=1):
-        return counted(round(span.total_seconds()), "second")
-    minutes = round(span.total_seconds() / 60)
-    if minutes % 60:
-        return counted(minutes, "minute")
-    return "an hour" if minutes == 60 else counted(minutes // 60, "hour")
 
 
 def _goal(rated: Sequence[RatedRace]) -> str:

@@ -274,8 +274,7 @@ class Post:
     """The one message of a race in a channel.
 
     `wanted` names what it shows: a `result`, or the stored one; without any, the race is withdrawn. `moves`
-    are by the fingerprint of a result. `message` is its id once it is posted, and `posts` counts how often it
-    was, since somebody may delete it.
+    are by the fingerprint of a result. `message` is its id once it is posted.
     """
 
     race: str
@@ -284,7 +283,6 @@ class Post:
     result: RaceResult | None
     moves: Mapping[str, Moves]
     message: str | None
-    posts: int = 0
 
 
 class Posts(LedgerTable):
@@ -334,10 +332,7 @@ class Posts(LedgerTable):
         self, post: Post, message: str | None, problem: str | None = None, *, waits: bool = False
     ) -> None:
         """Store the id of the message that shows a post now, or the problem that keeps it from that."""
-        sql = (
-            "UPDATE discord SET posts = posts + (?2 IS NOT NULL AND ?2 IS NOT message),"
-            " shown = ?1, message = ?2, problem = ?3 WHERE race = ?4 AND webhook = ?5"
-        )
+        sql = "UPDATE discord SET shown = ?, message = ?, problem = ? WHERE race = ? AND webhook = ?"
         shown = "" if waits else post.wanted
         self._connection.write(sql, shown, message, problem, post.race, post.webhook)
 

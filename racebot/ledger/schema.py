@@ -226,7 +226,6 @@ _SCHEMA = """
         moves TEXT NOT NULL DEFAULT '{}',
         message TEXT,
         problem TEXT,
-        posts INTEGER NOT NULL DEFAULT 0,
         UNIQUE (race, webhook)
     );
     CREATE INDEX discord_waiting ON discord (webhook, id) WHERE shown <> wanted;
@@ -292,8 +291,6 @@ _LATER = {
         WHERE name <> 'deleted account'
         """,
     ),
-    # How often a message was posted: one that somebody deletes is posted anew once.
-    "m024": ("UPDATE discord SET posts = 1 WHERE message IS NOT NULL",),
     "m027": (TIMES_OF_RACES,),
     # Summaries of weeks and seasons, which were posted besides races.
     "m033": ("DELETE FROM discord WHERE instr(race, ' ')",),

@@ -160,24 +160,15 @@ PING = Action("ping")
 """Ask for a pong. It arrives after the answers to all earlier actions."""
 
 
-def message_action(
-    text: str,
-    guid: str,
-    *,
-    to: str | None = None,
-    buttons: Mapping[str, Mapping[str, str]] | None = None,
-) -> Action:
+def message_action(text: str, guid: str, *, buttons: Mapping[str, Mapping[str, str]] | None = None) -> Action:
     """Write a chat message. The site silently ignores a guid that it has seen in the last five minutes.
 
     Args:
         text: 1 to 1,000 characters.
         guid: lower-case letters, digits and hyphens.
-        to: the id of the only user to see it; None for the room.
         buttons: at most four, by label. Pressing one posts `message` as the user, or opens `url`.
     """
-    options = {"direct_to": to, "actions": buttons}
-    given = {name: value for name, value in options.items() if value}
-    return Action("message", {"message": text, "guid": guid, **given})
+    return Action("message", {"message": text, "guid": guid, **({"actions": buttons} if buttons else {})})
 
 
 LARGEST_FRAME = 4 * 1024 * 1024

@@ -94,7 +94,6 @@ class Texts(BaseModel):
     rating: str = _text("{name}: {points}, {standing}", "opens the answer to !rating", "leaderboard")
     rating_place: str = _text("{ordinal} of {listed}", "the standing of a listed player", "place")
     rating_too_few: str = _text("{missing} more {missing:finish|finishes} to be ranked", "too few finishes")
-    unranked_points: str = _text("{points}?", "the points of a player who is not ranked yet, in all texts")
     rating_unlisted: str = _text("not listed{hidden:| after {days} days without a race}", "hidden, inactive")
     rating_pending: str = _text("{points} ({change}) if {record:recorded|it stands}", "by this room's race")
     rating_record: str = _text(
@@ -170,7 +169,7 @@ class Texts(BaseModel):
     why_score_forfeit: str = _text("score 0: not finished", "explains a score of 0, in !why")
 
     odds: str = _text("Chances to win: ", "opens the answer to !odds", "leaderboard")
-    odds_player: str = _text("{name} {chance}{ranked:|?}{new: (new)|}", "an entrant; not ranked yet, or new")
+    odds_player: str = _text("{name} {chance}{new: (new)|}", "an entrant, who may be new")
     odds_none: str = _text(
         "{counts:Odds need two known entrants before the start, without teams.|"
         "No odds: this race does not count.}",

@@ -31,8 +31,7 @@ _TICK = timedelta(microseconds=1)
 class RatedRace:
     """A race's effect on one leaderboard. `note` says why no rating changed, if none did.
 
-    Messages also show `moves`, new places by user id, below zero for one who fell, and mark the points of
-    `unranked` players, who have too few finishes.
+    Messages also show `moves`, new places by user id, below zero for one who fell.
     """
 
     leaderboard: Leaderboard
@@ -40,7 +39,6 @@ class RatedRace:
     changes: tuple[Change, ...]
     note: str | None = None
     moves: Mapping[str, int] = field(default_factory=dict)
-    unranked: frozenset[str] = frozenset()
 
     @property
     def by_team(self) -> bool:

@@ -137,17 +137,6 @@ async def test_refused_requests_are_repeated_after_a_pause(channel: Channel, fau
     assert (channel.requests(), channel.site.posts) == (3, 1)
 
 
-async def test_deleted_message_is_posted_anew_once(channel: Channel) -> None:
-    for race, shown in (FINISHED, 1), (SWAPPED, 1), (replace(SWAPPED, recorded=True), 0):
-        channel.follower.show_final(race)
-        assert len(await channel.shown()) == shown
-        channel.site.discord.clear()
-        channel.start()
-    assert channel.site.posts == 2
-    orders.forget(channel.settler, channel.ledger.people.subject("id-ann"), "", channel.clock())
-    assert await channel.shown() == []
-
-
 async def test_pauses_grow_where_discord_names_none(channel: Channel, monkeypatch) -> None:
     pauses = iter((0.01, 0.02, 0.03))
     monkeypatch.setattr("racebot.bot.failures.retry_pauses", lambda: pauses)
@@ -281,7 +270,7 @@ async def test_league_race_says_when_its_result_is_final(made: Make) -> None:
     channel.follower.show_final(FINISHED)
     (text,) = await channel.shown()
     lines = text.replace("\\", "").splitlines()
-    assert lines[:2] == ["Ratings (Any Orb), final in an hour", "Scores (Any Orb, race 1)"]
+    assert lines[:2] == ["Ratings (Any Orb), final in 60 minutes", "Scores (Any Orb, race 1)"]
 
 
 async def test_win_of_a_newcomer_is_no_upset(channel: Channel) -> None:

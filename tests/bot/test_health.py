@@ -1,7 +1,6 @@
 """Health of the worker: its categories, its heartbeat, its lock and its pauses between retries."""
 
 import threading
-from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 
@@ -33,10 +32,7 @@ def made(database: Path) -> Health:
     return found
 
 
-def test_a_refused_category_is_suspended_and_the_other_goes_on(
-    made: Health, database: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(failures, "REFUSED_FOR_LONG", 0.0)
+def test_a_refused_category_is_suspended_and_the_other_goes_on(made: Health, database: Path) -> None:
     assert not any(made.is_fatal(source, REFUSAL) for source in ("a rooms", "a/race", "a token"))
     assert (made.is_suspended("a"), made.is_suspended("b")) == (True, False)
     assert read_heartbeat(database).suspended == {"a": str(REFUSAL)}
@@ -51,16 +47,6 @@ def test_a_suspended_category_is_tried_again(made: Health, monkeypatch: pytest.M
     monkeypatch.setattr(failures, "SUSPENDED_FOR", 0.0)
     made.is_fatal("a rooms", REFUSAL)
     assert not made.is_suspended("a")
-
-
-def test_refusals_of_all_categories_for_long_are_fatal(made: Health, database: Path, monkeypatch) -> None:
-    """However the wall clock steps. They are shown before."""
-    made.clock = lambda: NOON + timedelta(days=1)
-    assert not any(made.is_fatal(f"{slug} rooms", REFUSAL) for slug in ("a", "b", "a", "b"))
-    assert read_heartbeat(database).suspended.keys() == {"a", "b"}
-    assert read_heartbeat(database).seen_at == NOON
-    monkeypatch.setattr(failures, "REFUSED_FOR_LONG", 0.0)
-    assert made.is_fatal("a rooms", REFUSAL)
 
 
 async def test_one_category_with_a_wrong_secret_does_not_stop_the_other(sandbox: Sandbox, tmp_path) -> None:

@@ -189,40 +189,12 @@ def test_unlisted_player_learns_the_reason(ledger: Ledger) -> None:
     few = asking(ledger, minimum_finishes=5)
     assert few(Command.LEADERBOARD) == "No player is ranked yet. Finishes needed: 5"
     mine = points(ledger, ANN)  # after three finishes
-    assert f"Ann: {mine}?, 2 more finishes to be ranked" in few(Command.RATING)
+    assert f"Ann: {mine}, 2 more finishes to be ranked" in few(Command.RATING)
     one = asking(ledger, minimum_finishes=4)
-    assert f"Ann: {mine}?, 1 more finish to be ranked" in one(Command.RATING)
+    assert f"Ann: {mine}, 1 more finish to be ranked" in one(Command.RATING)
     three = asking(ledger, minimum_finishes=3)
     assert f"Ann: {mine}, " in three(Command.RATING)
     assert three(Command.LEADERBOARD, by=CY).endswith(", 3 more finishes to be ranked")
-
-
-def test_points_of_unranked_players_carry_a_question_mark_in_every_answer(ledger: Ledger) -> None:
-    ask = asking(ledger, minimum_finishes=4)  # Ann and Bo have three finishes
-    mine, other = points(ledger, ANN), points(ledger, BO)
-    assert ask(Command.WHY).startswith(f"Ann {mine}? (")
-    assert f" · {mine}? and {other}? · " in ask(Command.VERSUS, "bo")
-    assert re.search(r"Ann \d+%\? · Bo \d+%\?", ask(Command.ODDS, race=field(ANN, BO)))
-    finished = seen(result("now", "ann", dnf="bo", after=3, recorded=False))
-    assert re.search(r" · \d+ \(\+\d+\) if recorded", ask(Command.RATING, race=finished)), "the fourth finish"
-    assert re.match(r"Ann \d+ \(\+\d+\) if recorded", ask(Command.WHY, race=finished))
-    assert re.match(r"Bo \d+\? \(−\d+\) if recorded", ask(Command.WHY, race=finished, by=BO))
-    ranked = asking(ledger, minimum_finishes=3)
-    for command in (Command.RATING, Command.WHY, Command.VERSUS):
-        assert "?" not in ranked(command, "bo")
-
-
-@pytest.mark.parametrize(("needed", "shown"), [(3, ""), (4, "?")])
-def test_why_marks_points_after_the_race_by_the_finishes_then(
-    ledger: Ledger, needed: int, shown: str
-) -> None:
-    """Ann has finished three races, the last one included."""
-    texts = Texts(why="{after} ", why_pending="{after} ")
-    answer = asking(ledger, texts=texts, minimum_finishes=needed)(Command.WHY)
-    assert re.sub(r"\d", "", answer.split(" ")[0]) == shown
-    coming = seen(result("now", "ann", dnf="bo", after=3, recorded=False))
-    answer = asking(ledger, texts=texts, minimum_finishes=needed + 1)(Command.WHY, race=coming)
-    assert re.sub(r"\d", "", answer.split(" ")[0]) == shown
 
 
 def test_counts_of_one_are_in_the_singular(ledger: Ledger) -> None:

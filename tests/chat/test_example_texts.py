@@ -15,7 +15,7 @@ from racebot.standings.settle import RatedRace
 EXAMPLES = [Path(__file__).parents[2] / "examples" / name for name in ("texts.de.toml", "texts.fr.toml")]
 LANGUAGE_NEUTRAL = {
     "player", "team_member", "dnf", "dq", "separator", "board", "continued", "move", "correction",
-    "link", "rating", "unranked_points", "leaderboard_player", "why_limit", "why_opponent",
+    "link", "rating", "leaderboard_player", "why_limit", "why_opponent",
     "odds_player", "discord_player",
 }  # fmt: skip
 """Texts without words, or with words that may be the same."""

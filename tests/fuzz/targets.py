@@ -279,7 +279,7 @@ def chat(data: bytes) -> None:
             assert isinstance(heard, frames.ChatMessage)
             asked = talk.parse(heard, found)
             if asked is not None:
-                text = (talk.obey(asked.order, found) if asked.order else talk.reply(asked, found)).text
+                text = talk.orders.carry_out(asked.order, found) if asked.order else talk.reply(asked, found)
                 assert len(text) <= MESSAGE_LIMIT
                 assert not {unicodedata.category(char) for char in text.translate(ADDED)} & HIDDEN
                 assert "@" not in text and "://" not in text

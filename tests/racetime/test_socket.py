@@ -128,12 +128,12 @@ async def test_actions_have_the_sites_format() -> None:
     async with room(listen) as socket:
         buttons = {"Why?": {"message": "!why"}}
         await socket.send(message_action("gg · 漢字", "guid-1"))
-        await socket.send(message_action("gg", "guid-2", to="ann", buttons=buttons))
+        await socket.send(message_action("gg", "guid-2", buttons=buttons))
         await socket.send(GET_RACE)
         await socket.send(GET_HISTORY)
         await socket.send(PING)
         sent = [await heard.get() for _ in range(5)]
-    full = {"message": "gg", "guid": "guid-2", "direct_to": "ann", "actions": buttons}
+    full = {"message": "gg", "guid": "guid-2", "actions": buttons}
     assert sent == [
         {"action": "message", "data": {"message": "gg · 漢字", "guid": "guid-1"}},
         {"action": "message", "data": full},

@@ -274,7 +274,7 @@ class Announcements:
 
 
 def shown_race(ledger: Ledger, settings: Settings, rated: RatedRace, *, settled: bool) -> RatedRace:
-    """Return what messages show of a race: no hidden players, new places, and who is not ranked yet.
+    """Return what messages show of a race: no hidden players, and new places.
 
     If it is settled, the standings include the race already, and new places are not known.
     """
@@ -286,18 +286,11 @@ def shown_race(ledger: Ledger, settings: Settings, rated: RatedRace, *, settled:
         for player, (old, new) in places.items()
         if old is not None and new != old and new <= MARKED_PLACES
     }
-    unranked = set()
-    for change in rated.changes:
-        standing = ledger.standings.get(board, change.player)
-        finishes = (standing.finishes if standing else 0) + (not settled and change.place is not None)
-        if finishes < listing.minimum_finishes:
-            unranked.add(change.player)
     return replace(
         rated,
         result=ledger.people.masked(rated.result, settings.texts.hidden_name),
         changes=tuple(each for each in rated.changes if each.player not in hidden),
         moves=moves,
-        unranked=frozenset(unranked),
     )
 
 

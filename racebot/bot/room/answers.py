@@ -7,7 +7,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.bot.room.orders import QUIET, RoomOrder, RoomOrders, order_in
@@ -68,13 +67,6 @@ class Question:
         return self.command.command in {Command.RATING, Command.WHY}
 
 
-class Reply(NamedTuple):
-    """An answer for the room, or only for the user `to`. An empty one is not given."""
-
-    text: str
-    to: str | None = None
-
-
 @dataclass
 class CommandHandler:
     """Answers the commands of one category's rooms. If `silent`, only carries out orders.
@@ -89,7 +81,7 @@ class CommandHandler:
 
     def __post_init__(self) -> None:
         self.texts = self.settings.texts
-        self._orders = RoomOrders(self.work, self.settings)
+        self.orders = RoomOrders(self.work, self.settings)
         self._limiter = Limiter()
         self._seen: deque[str] = deque(maxlen=MESSAGES_KEPT)
 
@@ -140,24 +132,16 @@ class CommandHandler:
             return None
         return parse_command(message.text, self.settings.command_prefix)
 
-    def obey(self, order: RoomOrder, race: Race) -> Reply:
-        """Carry out an order. Ledger work."""
-        return Reply(
-            self._orders.carry_out(order, race), order.message.user_id if order.is_about_self else None
-        )
-
-    def reply(self, question: Question, race: Race) -> Reply:
-        """Answer a question, from an own connection to the ledger."""
+    def reply(self, question: Question, race: Race) -> str:
+        """Answer a question, from an own connection to the ledger. An empty answer is not given."""
         command, message = question.command, question.message
         asker = NamedPlayer(str(message.user_id), message.user_name)
         if order_in(command, message):
-            return Reply(self.texts.moderators_only)
+            return self.texts.moderators_only
         with self.work.settler.reading() as settler:
             rules = settler.rules
             can_count = (race.recordable and not race.custom_goal) or rules.needs_no_record(race)
             if command.command is Command.ODDS and (race.name in rules.events or not can_count):
-                text = self.texts.odds_none.format(counts=Count(False))
-            else:
-                answers = Answers(settler, self.settings)
-                text = answers.answer(command, race, asker, moderator=message.can_moderate)
-        return Reply(text)
+                return self.texts.odds_none.format(counts=Count(False))
+            answers = Answers(settler, self.settings)
+            return answers.answer(command, race, asker, moderator=message.can_moderate)

@@ -16,7 +16,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
 
 from racebot.bot.failures import Backoff
 from racebot.chat import info_box
@@ -123,15 +122,6 @@ class Conversation:
         return event
 
 
-class _Answer(NamedTuple):
-    """An answer to a command. It is kept in memory only, since the player can ask again."""
-
-    text: str
-    guid: str
-    to: str | None
-    expires: float
-
-
 @dataclass
 class OutboxDelivery:
     """Delivers one room's outbox in order, then the answers to commands.
@@ -153,16 +143,17 @@ class OutboxDelivery:
     _rows: Sequence[OutboxRow] = ()
     _row: OutboxRow = field(init=False)
     """The message that is being delivered, one of `_rows`."""
-    _answers: deque[_Answer] = field(default_factory=deque)
+    _answers: deque[tuple[Action, float]] = field(default_factory=deque)
+    """Answers, and when they expire. They are kept in memory only, since players can ask again."""
 
-    def answer(self, text: str, asked_in: str, *, to: str | None) -> None:
-        """Queue an answer to a command, for the room or only for the user with the id `to`.
+    def answer(self, text: str, asked_in: str) -> None:
+        """Queue an answer to a command.
 
         The guid is made from the id of the chat message with the command, so that the site ignores a second
         answer, even after a restart.
         """
         guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self.bot}:answer:{asked_in}")
-        self._answers.append(_Answer(text, str(guid), to, time.monotonic() + ANSWER_EXPIRES))
+        self._answers.append((message_action(text, str(guid)), time.monotonic() + ANSWER_EXPIRES))
 
     async def deliver(self, room: Conversation) -> None:
         """Deliver all open messages in order, then the answers. Raise as `Conversation.exchange` does."""
@@ -295,10 +286,9 @@ class OutboxDelivery:
         return sum(map(_echo_of(text), history)) > earlier
 
     async def _give_answer(self, room: Conversation) -> None:
-        answer = self._answers[0]
+        message, expires = self._answers[0]
         race = await room.race(self.within)
-        if time.monotonic() <= answer.expires and not race.recorded:
-            message = message_action(answer.text, answer.guid, to=answer.to)
+        if time.monotonic() <= expires and not race.recorded:
             # If the connection is lost, it is sent again: the site ignores a guid that it knows.
             within = min(ANSWER_WITHIN, self.within)
             event = await room.exchange(message, PING, confirms=_is_pong, within=within)

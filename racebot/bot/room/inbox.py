@@ -340,15 +340,14 @@ class Inbox:
         if handler is None or case is None or race is None or race.recorded:
             return
         if question.order:
-            reply = await self.context.call(handler.obey, question.order, race)
+            reply = await self.context.call(handler.orders.carry_out, question.order, race)
         elif case.is_quiet:
             return
         else:
             # Explaining a large race is slow, and must not block the ledger's thread.
             reply = await asyncio.to_thread(handler.reply, question, race)
-        if not reply.text or handler.silent:
-            return
-        self.delivery.answer(reply.text, question.message.id, to=reply.to)
+        if reply and not handler.silent:
+            self.delivery.answer(reply, question.message.id)
 
     async def _answer_alone(self, question: Question) -> None:
         """Answer a question. If that fails, only this answer is lost."""

@@ -8,7 +8,7 @@ from room_support import NAME, Follower
 from worker_support import spaced
 
 from racebot.bot.room import answers, events as cases
-from racebot.bot.room.answers import ORDERS_PER_PERSON, WINDOW, CommandHandler, Limiter, Reply
+from racebot.bot.room.answers import ORDERS_PER_PERSON, WINDOW, CommandHandler, Limiter
 from racebot.ledger.outbox import chat_messages
 from racebot.ledger.store import Ledger
 from racebot.races.events import Event
@@ -67,7 +67,7 @@ class Talk:
 
     def say(
         self, text: str, race: Race = FINISHED, *, moderator: bool = False, **facts: object
-    ) -> Reply | None:
+    ) -> str | None:
         message = self.line(text, moderator=moderator, **facts)
         question = self.commands.parse(message, race)
         if question is None:
@@ -78,16 +78,16 @@ class Talk:
                 self.follower.frame(race)
             self.follower.on(race.name, event)
         if question.order:
-            reply = self.commands.obey(question.order, race)
+            reply = self.commands.orders.carry_out(question.order, race)
         elif self.is_quiet(race.name):
             return None
         else:
             reply = self.commands.reply(question, race)
-        return reply if reply.text else None
+        return reply or None
 
     def answer(self, text: str, race: Race = FINISHED, **facts: Any) -> str:
         """Return the answer that a command must have."""
-        return existing(self.say(text, race, **facts)).text
+        return existing(self.say(text, race, **facts))
 
     def is_quiet(self, race: str = NAME) -> bool:
         row = self.ledger.cases.get(race)
@@ -151,7 +151,7 @@ def test_the_limiter_forgets_what_is_older_than_its_window() -> None:
 def test_orders_of_a_monitor_are_limited_too(ledger: Ledger, clock: Clock) -> None:
     talk = Talk(ledger, clock)
     monitor = [talk.say(f"!ratings {order}", is_monitor=True) for order in ("on", "off") * 50]
-    assert sum(said is not None and said.to is None for said in monitor) == ORDERS_PER_PERSON
+    assert sum(said is not None for said in monitor) == ORDERS_PER_PERSON
     assert talk.is_quiet(), "the tenth was the last one carried out"
 
 
@@ -169,12 +169,12 @@ def test_the_limit_of_answers_does_not_apply_to_moderators_orders(talk: Talk, mo
 
 
 def test_moderator_switches_the_bot_off_and_on(talk: Talk, clock: Clock) -> None:
-    assert talk.say("!ratings off", moderator=True) == Reply(OFF, None)
+    assert talk.say("!ratings off", moderator=True) == OFF
     assert talk.say("!rating") is None
     assert talk.say("!ratings off") is None, "unauthorised users get no answer"
     talk.follower.show_final(RESULT)
     assert talk.follower.waiting() == []
-    assert talk.say("!ratings ON.", moderator=True) == Reply(ON, None)
+    assert talk.say("!ratings ON.", moderator=True) == ON
     (said,) = talk.follower.waiting()
     assert said.startswith("Ratings if recorded (Any Orb): 1 Ann")
     assert talk.say("!rating") is not None
@@ -220,7 +220,7 @@ def test_redo_is_carried_out_once_even_after_a_restart(talk: Talk, ledger: Ledge
 
 def test_redo_without_changes_says_so(talk: Talk) -> None:
     open_room = replace(FINISHED, status="open", result=None)
-    nothing = Reply(Texts().nothing_to_repeat, None)
+    nothing = Texts().nothing_to_repeat
     assert talk.say("!ratings redo", open_room, moderator=True) == nothing
     talk.follower.read(seen(result("r", "ann bo")))
     assert talk.say("!ratings redo", moderator=True) == nothing
@@ -228,7 +228,7 @@ def test_redo_without_changes_says_so(talk: Talk) -> None:
 
 @pytest.mark.parametrize("order", ["off", "on", "redo", "event X"])
 def test_only_moderators_and_monitors_may_give_orders(talk: Talk, order: str) -> None:
-    refused = Reply(Texts().moderators_only, None)
+    refused = Texts().moderators_only
     assert talk.say(f"!ratings {order}") == refused
     assert talk.follower.waiting() == []
     assert (talk.say(f"!ratings {order}", is_monitor=True) != refused) is (order in {"off", "on"})
@@ -244,7 +244,7 @@ DOES_NOT_COUNT = {
 
 @pytest.mark.parametrize("race", DOES_NOT_COUNT.values(), ids=DOES_NOT_COUNT)
 def test_a_race_that_does_not_count_has_no_odds(talk: Talk, race: Race) -> None:
-    assert talk.say("!odds", race) == Reply(Texts().odds_none.format(counts=Count(False)), None)
+    assert talk.say("!odds", race) == Texts().odds_none.format(counts=Count(False))
 
 
 IN_EVENT = Texts().in_event.format(event="Week 1")
@@ -270,7 +270,7 @@ def test_a_room_is_told_once_of_each_step_of_its_event_and_of_its_ratings_after_
     assert told() == [IN_EVENT]
     assert talk.follower.announce(RESULT) == [], "it hands its result to the event"
     assert talk.answer("!rating").startswith("Ann: "), "a player who asks gets no note"
-    assert talk.say("!odds") == Reply(Texts().odds_none.format(counts=Count(False)), None)
+    assert talk.say("!odds") == Texts().odds_none.format(counts=Count(False))
     replace(steps, now=event.until).close(event)
     assert told() == [Texts().event_closed.format(event="Week 1", open=Count(False))]
     steps.reopen(talk.ledger.events.find("Week 1"))
@@ -317,7 +317,7 @@ def test_a_skipped_race_hears_once_that_it_does_not_count(
         talk.follower.announce(RESULT)
     said = talk.say("!ratings skip", moderator=True, posted_at=NOON.timestamp())
     text = Texts().skipped.format(command="!ratings")
-    assert said == (None if is_told else Reply(text, None))
+    assert said == (None if is_told else text)
     assert withdrawals(talk) == [text] * is_told
 
 
@@ -351,9 +351,9 @@ def test_an_order_about_an_event_that_was_carried_out_is_not_repeated(talk: Talk
     history = ChatHistory((line,), NOON.timestamp() + 600)
     assert talk.commands.of_history(history, None, is_first=True) == [line]
     order = existing(existing(talk.commands.parse(line, FINISHED)).order)
-    talk.commands.obey(order, FINISHED)
+    talk.commands.orders.carry_out(order, FINISHED)
     replace(steps, now=NOON + timedelta(minutes=5)).remove(event, [NAME])
-    talk.commands.obey(order, FINISHED)
+    talk.commands.orders.carry_out(order, FINISHED)
     assert talk.ledger.events.rooms() == {}
 
 
@@ -368,7 +368,7 @@ def test_an_order_about_an_event_that_was_carried_out_is_not_repeated(talk: Talk
 def test_a_room_can_only_join_an_open_event_that_takes_it(talk: Talk, text: str, race: Race) -> None:
     week_one(talk)
     at = {"moderator": True, "posted_at": NOON.timestamp()}
-    assert talk.say(f"!ratings event {text}", race, **at) == Reply(UNKNOWN, None)  # type: ignore[arg-type]
+    assert talk.say(f"!ratings event {text}", race, **at) == UNKNOWN  # type: ignore[arg-type]
     assert talk.ledger.events.rooms() == {}
 
 
@@ -379,7 +379,7 @@ def test_a_room_belongs_to_one_event(talk: Talk) -> None:
     at = {"moderator": True, "posted_at": NOON.timestamp() + 1}
     talk.follower.work.tell_of_event(NAME)
     assert talk.follower.deliver() == [Texts().in_event.format(event="Other")]
-    assert talk.say("!ratings event Week 1", **at) == Reply(TAKEN, None)  # type: ignore[arg-type]
+    assert talk.say("!ratings event Week 1", **at) == TAKEN  # type: ignore[arg-type]
     assert talk.say("!ratings event Other", **at) is None, "it knows already"  # type: ignore[arg-type]
     assert talk.follower.waiting() == []
 
@@ -410,13 +410,13 @@ def test_a_quiet_room_hears_of_its_event_only_if_asked(talk: Talk) -> None:
 @pytest.mark.parametrize("has_raced", [True, False])
 def test_players_can_take_their_name_off_the_lists_and_messages(talk: Talk, *, has_raced: bool) -> None:
     talk.follower.read(seen(result("earlier", "bo ann" if has_raced else "bo cy")))
-    assert talk.say("!ratings hide me!") == Reply(HIDDEN, "id-ann")
+    assert talk.say("!ratings hide me!") == HIDDEN
     talk.follower.show_final(RESULT)
     (text,) = talk.follower.waiting()
     assert "Bo" in text
     assert "Ann" not in text
     assert "Ann" not in talk.answer("!leaderboard")
-    assert talk.say("!ratings show me") == Reply(SHOWN, "id-ann")
+    assert talk.say("!ratings show me") == SHOWN
     assert not talk.ledger.people.is_hidden("id-ann")
     assert ("Ann" in talk.answer("!leaderboard")) is has_raced
 
@@ -441,7 +441,7 @@ def test_a_player_renamed_since_the_last_race_has_the_new_name(talk: Talk) -> No
 def test_only_hidden_players_themselves_get_answers_about_them(talk: Talk, command: str) -> None:
     talk.follower.read(seen(result("earlier", "bo ann cy")))
     talk.say("!ratings hide me")
-    assert talk.say(command, **CY) == Reply(Texts().player_hidden, None)
+    assert talk.say(command, **CY) == Texts().player_hidden
     assert talk.answer(command) != Texts().player_hidden
 
 
@@ -461,17 +461,17 @@ def test_odds_leave_hidden_players_out(talk: Talk) -> None:
     talk.say("!ratings hide me")
     others = [entry for entry in before if not entry.startswith("Ann")]
     assert entries(talk.answer("!odds", three)) == others
-    assert talk.say("!odds", open_room("ann bo")) == Reply(Texts().odds_none.format(counts=Count(True)), None)
+    assert talk.say("!odds", open_room("ann bo")) == Texts().odds_none.format(counts=Count(True))
 
 
 def test_players_cannot_show_a_name_that_the_operator_hid_but_may_wish_for_it(talk: Talk) -> None:
     talk.follower.read(seen(result("earlier", "bo ann")))
     settler, ann = talk.follower.settler, talk.ledger.players.find("Ann")
-    refused = Reply(Texts().hidden_by_operator, "id-ann")
+    refused = Texts().hidden_by_operator
     orders.hide(settler, ann, "offensive", NOON)
     assert [talk.say(f"!ratings {order} me") for order in ("show", "hide")] == [refused, refused]
     assert talk.ledger.people.is_hidden("id-ann")
     orders.unhide(settler, ann, "", NOON)
     assert talk.ledger.people.is_hidden("id-ann"), "as the player wishes"
-    assert talk.say("!ratings show me") == Reply(SHOWN, "id-ann")
+    assert talk.say("!ratings show me") == SHOWN
     assert not talk.ledger.people.is_hidden("id-ann")

@@ -18,7 +18,7 @@ from pydantic import SecretStr
 from worker_support import PATIENCE, until
 
 from racebot.bot.room import answers, case, connection, events as cases, inbox
-from racebot.bot.room.answers import CommandHandler, Question, Reply
+from racebot.bot.room.answers import CommandHandler, Question
 from racebot.bot.room.inbox import RoomContext
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat import player_answers
@@ -213,12 +213,12 @@ class Handler:
     def of_history(self, history: ChatHistory, _: object, *, is_first: bool) -> Sequence[ChatMessage]:
         return [each for each in history.messages if history.sent_at - each.posted_at < answers.EXPIRES]
 
-    def reply(self, question: Question, _: object) -> Reply:
+    def reply(self, question: Question, _: object) -> str:
         if self.refused:
             self.refused -= 1
             raise LedgerUnavailable("the database is locked")
         self.answered.append(question.command.command)
-        return Reply(self.compose())
+        return self.compose()
 
 
 async def test_frames_set_the_clock(scene: Scene) -> None:

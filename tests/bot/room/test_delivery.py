@@ -47,7 +47,6 @@ class FakeRoom:
         self.clock = clock
         self.sender = self.new_sender()
         self.chat: list[ChatMessage] = []
-        self.notes: list[tuple[str, str]] = []
         self.buttons: list[Any] = []
         self.guids: set[str] = set()
         self.actions: list[tuple[str, Any]] = []
@@ -110,7 +109,7 @@ class FakeRoom:
         data = action.data
         match action.name:
             case "message":
-                self._say(data["message"], data["guid"], data.get("direct_to"), data)
+                self._say(data["message"], data["guid"], data)
             case "setinfo":
                 text = data["info_bot"]
                 if self._act("setinfo", text):
@@ -129,14 +128,10 @@ class FakeRoom:
                     history = ChatHistory(tuple(self.chat[-self.history_length :]))
                     self._answer(history, "gethistory")
 
-    def _say(self, text: str, guid: str, to: str | None, data: Mapping[str, Any]) -> None:
+    def _say(self, text: str, guid: str, data: Mapping[str, Any]) -> None:
         self.buttons.append(data.get("actions"))
         if self._act("message", (text, guid)) and guid not in self.guids:
             self.guids.add(guid)
-            if to is not None:
-                self.notes.append((text, to))
-                self._answer(Other("chat.dm"), "message")
-                return
             self.chat.append(self.wrote(text))
             self._answer(self.chat[-1], "message")
 
@@ -546,20 +541,18 @@ async def test_a_full_disk_costs_no_message(ledger: Ledger, clock: Clock) -> Non
 
 
 async def test_answers_come_after_the_outbox(room: FakeRoom) -> None:
-    room.sender.answer("the answer", "m1", to=None)
-    room.sender.answer("for Ann", "m2", to="id-ann")
+    room.sender.answer("the answer", "m1")
     room.put("g1")
     await room.deliver()
     assert room.said == ["text of g1", "the answer"]
-    assert room.notes == [("for Ann", "id-ann")]
     await room.deliver()
-    assert len(room.done("message")) == 3, "once each"
+    assert len(room.done("message")) == 2, "once each"
 
 
 @pytest.mark.parametrize("lost", ["deaf", "mute"])
 async def test_an_answer_is_given_once_if_the_connection_is_lost_meanwhile(room: FakeRoom, lost: str) -> None:
     """Whether the site received it or not."""
-    room.sender.answer("the answer", "m1", to=None)
+    room.sender.answer("the answer", "m1")
     setattr(room, lost, {"message", "ping"})
     await room.lose()
     setattr(room, lost, set())
@@ -572,13 +565,13 @@ async def test_an_answer_is_given_once_if_the_connection_is_lost_meanwhile(room:
 async def test_a_command_that_is_read_again_after_a_restart_is_answered_once(room: FakeRoom) -> None:
     for text in ("before", "after"):
         room.new_sender()
-        room.sender.answer(text, "m1", to=None)
+        room.sender.answer(text, "m1")
         await room.deliver()
     assert room.said == ["before"]
 
 
 async def test_an_answer_that_the_token_prevented_is_given_after_reconnecting(room: FakeRoom) -> None:
-    room.sender.answer("the answer", "m1", to=None)
+    room.sender.answer("the answer", "m1")
     room.refusals = {"message": [BAD_TOKEN]}
     with pytest.raises(TokenRefused):
         await room.deliver()
@@ -592,14 +585,14 @@ async def test_an_answer_that_comes_too_late_is_dropped(room: FakeRoom, monkeypa
         room.race = RECORDED
     else:
         monkeypatch.setattr("racebot.bot.room.delivery.ANSWER_EXPIRES", -1.0)
-    room.sender.answer("the answer", "m1", to=None)
+    room.sender.answer("the answer", "m1")
     await room.deliver()
     assert room.actions == []
 
 
 async def test_a_refused_answer_is_dropped(room: FakeRoom) -> None:
-    room.refusals["message"] = [Refusal(("direct_to: Unrecognised user",))]
-    room.sender.answer("the answer", "m1", to="id-gone")
-    room.sender.answer("another", "m2", to=None)
+    room.refusals["message"] = [Refusal(("Something is wrong",))]
+    room.sender.answer("the answer", "m1")
+    room.sender.answer("another", "m2")
     await room.deliver()
     assert room.said == ["another"]

@@ -168,18 +168,6 @@ def test_an_announcement_names_all_changes_and_settles_nothing(follower: Followe
     assert dump(follower.ledger) == before
 
 
-def test_points_of_unranked_players_carry_a_question_mark_in_all_messages(following: Following) -> None:
-    follower = following(minimum_finishes=1)
-    assert follower.announce(FINISHED) == [f"{OPENING}{ANN}, new) · {BO}, new) · DNF Cy 800? (−200, new)"]
-    edited = result("r", "ann cy", dnf="bo", recorded=False)
-    follower.show_final(edited)
-    assert waiting(follower) == ["Correction: 2 Cy 1000 (±0, new) · DNF Bo 800? (−200, new)"]
-    follower.frame(seen(replace(edited, recorded=True)))
-    (block,) = [info_blocks(row) for row in follower.ledger.messages.of(NAME) if row.message.kind == "info"]
-    assert "2 Cy 1000 (" in spaced(block[0])
-    assert "DNF Bo 800? (" in spaced(block[0])
-
-
 def test_a_finished_race_is_pending_before_it_is_announced(follower: Follower) -> None:
     follower.read(seen(FINISHED))
     before = dump(follower.ledger)

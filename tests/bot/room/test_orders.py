@@ -144,7 +144,7 @@ async def test_an_order_is_kept_while_the_ledger_is_busy(room: Room, monkeypatch
     failed: list[object] = []
 
     async def call(work: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        if work == room.handler.obey and len(failed) < 3:
+        if work == room.handler.orders.carry_out and len(failed) < 3:
             failed.append(work)
             raise LedgerUnavailable("busy")
         return work(*arguments, **options)
@@ -344,7 +344,7 @@ def order_of(room: Room, text: str, race: Race) -> RoomOrder:
 
 def test_a_clock_that_is_ahead_swallows_no_order_of_a_moderator(room: Room) -> None:
     orders.skip(room.settler, NAME, "by the shell", NOON + timedelta(days=1))
-    room.handler.obey(order_of(room, "!ratings count", race()), race())
+    room.handler.orders.carry_out(order_of(room, "!ratings count", race()), race())
     assert not orders.is_skipped(room.ledger, NAME)
 
 
@@ -356,7 +356,7 @@ def test_a_result_that_is_not_final_is_not_counted_by_an_order(room: Room) -> No
     room.follower.on(NAME, cases.CountOrder(), Signal.TICK)
     assert not room.ledger.races.has(NAME)
     event(room)
-    room.handler.obey(order_of(room, "!ratings event Week 1", race(shown)), race(shown))
+    room.handler.orders.carry_out(order_of(room, "!ratings event Week 1", race(shown)), race(shown))
     room.follower.frame(race(shown))
     (source,) = room.ledger.events.sources(f"{CATEGORY}/event-week-1")
     assert source.result is None, "an event cannot be closed with racers still racing"

@@ -191,7 +191,7 @@ def test_another_rule_is_applied_to_stored_races(settler: Settler) -> None:
 def test_chat_is_told_when_the_result_is_final(settler: Settler, clock: Callable[[], datetime]) -> None:
     follower = Follower(settler, clock)
     (text,) = follower.announce(FIRST)
-    assert text.startswith("Ratings (League), final in an hour: ")
+    assert text.startswith("Ratings (League), final in 60 minutes: ")
     (text,) = follower.announce(EDITED)
     assert text.startswith("Correction")
     follower.on(FIRST.name, cases.CountOrder())
