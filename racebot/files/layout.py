@@ -38,6 +38,10 @@ _SCORES = [
 _SCORE_OF = dict.fromkeys(("win", "won", "w", "1", "1.0"), "1-0") | dict.fromkeys(("0.5", "½"), ".5-.5")
 _SCORE_OF |= dict.fromkeys(("loss", "lost", "lose", "l", "0", "0.0"), "0-1")
 _FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
+_WINNERS = dict.fromkeys(DRAWN, _EQUAL) | dict.fromkeys(
+    ("1", "player1", "player 1", "a", "white", "home"), _FIRST
+)
+_WINNERS |= dict.fromkeys(("2", "player2", "player 2", "b", "black", "away"), _SECOND)
 _SUMMARIES = {"total", "totals", "sum", "average", "avg", "mean", "median", "gesamt", "summe", "entrants"}
 """Names of rows of a wide table that are no player and no race."""
 _TELL = {"race", "player", *RESULTS}
@@ -69,19 +73,20 @@ class Grid:
     """A table whose layout is known.
 
     Attributes:
-        rows: the rows below the names of columns that count, with a cell for each of the `width` columns.
+        rows: the rows below the names of columns.
+        width: the number of columns.
+        where: the texts that a row needs to count, by the position of their column.
         columns: the file's own names of the columns that are used, by ours.
         notes: how it was read.
-        unused: rows that do not count, by the reason; complete after the last row.
     """
 
     path: Path
     rows: Iterator[Row]
     width: int
+    where: Mapping[int, Iterable[str]]
     lines_of: Callable[[int, list[str]], Iterable[Line]]
     columns: Mapping[str, str]
     notes: list[str]
-    unused: Counter[str]
 
 
 def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
@@ -100,42 +105,30 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
     for above, at in enumerate(filled[:_LAST_HEADER]):
         number, row = start[at]
         header = Header(row, options)
-        below = [_padded(row, len(header.names)) for _, row in start[at + 1 :]]
+        below = [padded(row, len(header.names)) for _, row in start[at + 1 :]]
         found = None if header.missing else _Recognizer(path, header, below, options).lines()
         if found is not None:
-            body, unused = chain(start[at + 1 + found.skip :], lines), Counter[str]()
-            chosen = _chosen(body, len(header.names), _where(path, header, options), unused)
             notes += [f"{counted(above, 'line')} above the names of columns not used"] if above else []
             notes += _notes(f"{path}, line {number}", header, found)
-            return Grid(path, chosen, len(header.names), found.of, found.columns, notes, unused)
+            body, where = chain(start[at + 1 + found.skip :], lines), _where(path, header, options)
+            return Grid(path, body, len(row), where, found.of, found.columns, notes)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header
     raise _refusal(path, *best, options)
 
 
-def _padded(row: list[str], width: int) -> list[str]:
+def padded(row: list[str], width: int) -> list[str]:
+    """Return a row with empty cells for columns that it lacks."""
     return row + [""] * (width - len(row))
 
 
-def _where(path: Path, header: Header, options: ReadOptions) -> dict[int, Iterable[str]]:
-    """Return the texts that a row needs to count, by the position of their column."""
+def _where(path: Path, header: Header, options: ReadOptions) -> Mapping[int, Iterable[str]]:
     where = {}
     for name, texts in options.where.items():
         if (at := header.find(name)) is None:
             raise PayloadError(f"{path}: --where: no column {name!r}: there are {few(header.names, 20)}")
         where[at] = texts
     return where
-
-
-def _chosen(
-    rows: Iterable[Row], width: int, where: Mapping[int, Iterable[str]], unused: Counter[str]
-) -> Iterator[Row]:
-    for number, texts in rows:
-        row = _padded(texts, width)
-        if any(row) and all(row[at].lower() in wanted for at, wanted in where.items()):
-            yield number, row
-        elif any(row):
-            unused["left out by --where"] += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,17 +296,10 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
 
 
 def _of_winner(winner: str, one: str, two: str) -> tuple[str, str]:
-    text = winner.casefold()
-    for words, places in (
-        ({one.casefold()}, _FIRST),
-        ({two.casefold()}, _SECOND),
-        (DRAWN, _EQUAL),
-        ({"1", "player1", "player 1", "a", "white", "home"}, _FIRST),
-        ({"2", "player2", "player 2", "b", "black", "away"}, _SECOND),
-    ):
-        if text in words:
-            return places
-    raise BadCellError("winner", f"{reprlib.repr(winner)} is neither of the players, nor draw")
+    places = _WINNERS | {two.casefold(): _SECOND, one.casefold(): _FIRST}
+    if winner.casefold() not in places:
+        raise BadCellError("winner", f"{reprlib.repr(winner)} is neither of the players, nor draw")
+    return places[winner.casefold()]
 
 
 def _of_score(text: str) -> tuple[str, str]:
@@ -369,12 +355,7 @@ def _refusal(path: Path, number: int, header: Header, options: ReadOptions) -> P
     free = [name for at, name in enumerate(header.names) if name and at not in header.used]
     lacks = [f"no column {each}{did_you_mean(each.split(' or ')[0], free)}" for each in wanted.values()]
     fix = f"add it, or name yours with --columns {','.join(f'{ours}=NAME' for ours in wanted)}"
-    wide = (
-        "; a column for each race or player needs --layout players or races"
-        if "race" in options.known
-        else ""
-    )
+    if "race" in options.known:
+        fix += "; a column for each race or player needs --layout players or races"
     has = few(names, 20) or "nothing"
-    return PayloadError(
-        f"{path}: {' and '.join(lacks) or 'no results'}; line {number} has {has}: {fix}{wide}"
-    )
+    return PayloadError(f"{path}: {' and '.join(lacks) or 'no results'}; line {number} has {has}: {fix}")

@@ -41,14 +41,11 @@ def few(names: Sequence[str], most: int = 8) -> str:
 
 
 class Layout(StrEnum):
-    """What a line of a table is."""
+    """What a line of a table is: one entrant of one race, a whole race, or a player in all races."""
 
     LONG = "long"
-    """One entrant of one race."""
     RACES = "races"
-    """A race, with a column for each player."""
     PLAYERS = "players"
-    """A player, with a column for each race."""
 
 
 class Twice(StrEnum):
@@ -110,16 +107,16 @@ def options_of(
     """
     form = f"OURS=YOURS, where OURS is one of {', '.join(dict.fromkeys([*COLUMNS, *ATTEMPTS]))}"
     given = _pairs("--columns", columns, form) if isinstance(columns, str) else columns or {}
-    names = {
-        name: ours for ours, aliases in (*ATTEMPTS.items(), *COLUMNS.items()) for name in (*aliases, ours)
-    }
-    ours = {name: "cells" if name == "cells" else names.get(plain(name)) for name in given}
-    if None in ours.values():
+    names = {"cells": "cells"}
+    for ours, aliases in (*ATTEMPTS.items(), *COLUMNS.items()):
+        names |= dict.fromkeys((*aliases, ours), ours)
+    named = {names.get(plain(name), ""): theirs.strip() for name, theirs in given.items()}
+    if "" in named:
         raise SettingsError(f"--columns {columns}: write {form}")
     chosen = _pairs("--where", where, "COLUMN=TEXT, such as session=RACE or class=GT3|GT4")
     try:
         return ReadOptions(
-            columns={str(ours[name]): theirs.strip() for name, theirs in given.items()},
+            columns=named,
             layout=(layout and Layout(layout)) or None,
             words=_words(words),
             where={column: tuple(texts.lower().split("|")) for column, texts in chosen.items()},

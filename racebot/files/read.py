@@ -60,7 +60,6 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     notes: list[str] = []
     left_out: Counter[str] = Counter()
     places: Counter[str] = Counter()
-    like_scores = column = ""
     for each in files:
         file = each if isinstance(each, File) else File.open(each)
         found = _races_or_table(file, options, left_out)
@@ -77,13 +76,11 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         factors |= reader.factors
         notes += [f"{file.path.name}: {note}" for note in reader.notes]
         places.update(reader.ranking.places)
-        if 2 * places["without a first"] > places["races"]:
-            column = found.columns.get("place", "place")
-            races = counted(places["without a first"], "race")
-            like_scores = f"{file.path}, column {column}: {races} without a place 1"
+        column = found.columns.get("place", "place")
     if 2 * places["without a first"] > places["races"]:
+        races = counted(places["without a first"], "race")
         fix = f"if more is better, add --columns score={column}; if less is, add --lowest-wins to it"
-        raise PayloadError(f"{like_scores}: {fix}")
+        raise PayloadError(f"{file.path}, column {column}: {races} without a place 1: {fix}")
     if not results and left_out:
         reason, count = left_out.most_common(1)[0]
         raise PayloadError(f"{file.path}: no result to read: {count} {reason}")

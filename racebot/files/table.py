@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import BadCellError, Meaning
-from racebot.files.layout import Grid, Line
+from racebot.files.layout import Grid, Line, padded
 from racebot.files.options import FLAGS, RESULTS, ReadOptions, Twice
 from racebot.files.ranking import Ranking, Result
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
@@ -114,6 +114,8 @@ class TableReader:
         self.remarks: list[tuple[str, str]] = []
         self.ranking = Ranking(options)
         self._races: defaultdict[str, _Race] = defaultdict(_Race)
+        self._unused: Counter[str] = Counter()
+        """Lines that do not count, by the reason."""
         self._problems: list[tuple[int, str]] = []
         self._said: Counter[tuple[str, Meaning]] = Counter()
         """Words in place of results, with their meanings."""
@@ -132,13 +134,17 @@ class TableReader:
             PayloadError: a line cannot be read; the message names the file, the line, the column and the fix.
         """
         table, results = self._table, 0
-        for count, (number, row) in enumerate(table.rows, start=1):
+        for count, (number, texts) in enumerate(filter(lambda each: any(each[1]), table.rows), start=1):
+            row = padded(texts, table.width)
+            if not all(row[at].lower() in wanted for at, wanted in table.where.items()):
+                self._unused["left out by --where"] += 1
+                continue
             with self._refusing(number):
                 if any(row[table.width :]):
                     problem = f"more cells than the {table.width} columns: put quotes around separators"
                     raise BadCellError(str(table.width + 1), problem)
                 lines = list(table.lines_of(number, row))
-                table.unused["without a result"] += not lines
+                self._unused["without a result"] += not lines
                 results += len(lines)
                 if count > MOST_LINES or results > MOST_RESULTS:
                     most = f"{MOST_LINES:,} lines" if count > MOST_LINES else f"{MOST_RESULTS:,} results"
@@ -195,7 +201,7 @@ class TableReader:
                 self.factors[name, result.entrant.name] = sys.intern(factor)
 
     def _choose(self, results: dict[str | int, Result], key: str | int, result: Result) -> None:
-        before, unused, twice = results[key], self._table.unused, self._options.twice
+        before, unused, twice = results[key], self._unused, self._options.twice
         if before.facts() == result.facts():
             unused["given twice"] += 1
         elif twice is not None:
@@ -220,7 +226,7 @@ class TableReader:
             if len(text) > LONGEST_TEXT and column not in {"proof", "comment"}:
                 raise BadCellError(column, f"longer than {LONGEST_TEXT} characters: shorten it")
         if not (self._find or any(map(line.get, ("player", "name", *RESULTS)))):
-            self._table.unused["without a result"] += 1
+            self._unused["without a result"] += 1
             return None
         player, name = self._player(line)
         place, time, score = (_cell(line, column) for column in RESULTS)
@@ -254,7 +260,7 @@ class TableReader:
                 raise BadCellError("player", "empty: fill it in")
             return player, player
         if not player or ("name" not in line and player.lower() in NOBODY):
-            self._table.unused["without a name, ranked but not rated"] += 1
+            self._unused["without a name, ranked but not rated"] += 1
             return None, NO_NAME
         known = sys.intern(player) if "name" in line else self._people.person(player)
         return known, sys.intern(name or known)
@@ -395,7 +401,7 @@ class TableReader:
             shown = ", ".join(f"{n} × {word!r} as {cells.MEANINGS[means]}" for (word, means), n in common)
             more = f" and {len(self._said) - 12} more words" if len(self._said) > 12 else ""
             yield f"read {shown}{more}"
-        yield from (f"{counted(count, 'line')} {what}" for what, count in self._table.unused.items() if count)
+        yield from (f"{counted(count, 'line')} {what}" for what, count in self._unused.items() if count)
         if 2 * ranking.places["two first and a second"] > ranking.places["races"]:
             yield "two places 1 before a place 2: if they are of classes, add --columns race=RACE+CLASS"
         if ranking.contradictions:
