@@ -203,17 +203,9 @@ def evaluation_json(reports: Reports, presets: Mapping[str, Preset]) -> Any:
 
 def tuned_json(found: Tuned) -> Any:
     """Return the result of a search. Standard errors over a single race are null."""
-    names = ["races", "start", "tuned", "difference", "standard_error"]
-    names += ["start_misordered", "start_log_loss", "tuned_misordered", "tuned_log_loss"]
-    earlier, later = ({name: getattr(part, name) for name in names} for part in (found.earlier, found.later))
-    document = {
-        "model": found.model,
-        "parameters": found.parameters,
-        "earlier": earlier,
-        "later": later | {"recommended": found.recommended},
-        "evaluations": found.evaluations,
-    }
-    return _plain(document)
+    earlier, later = (asdict(part) | {"difference": part.difference} for part in (found.earlier, found.later))
+    parts = {"earlier": earlier, "later": later | {"recommended": found.recommended}}
+    return _plain(asdict(found) | parts)
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -21,13 +21,11 @@ from racebot.ratings.parameters import Parameters, as_json, declared
 from racebot.ratings.registry import create
 from racebot.study.cores import spread
 from racebot.study.history import History, newcomers
-from racebot.study.metrics import ERRORS_REQUIRED, Tallies, Tally, standard_error, tallies
+from racebot.study.metrics import ERRORS_REQUIRED, Tallies, standard_error, tallies
 from racebot.text.parse import did_you_mean
 
 TOGETHER = 32
 """Candidates to replay at once. It is fixed, so that results do not depend on the number of cores."""
-LEAST_CANDIDATES = 6
-"""Differential evolution needs five."""
 STEPS = 9
 _ALIKE = 1e-5
 """A search ends when the figure's standard deviation over the candidates falls below this."""
@@ -37,7 +35,7 @@ _ALIKE = 1e-5
 class JudgedPart:
     """Log loss plus misordered pairs, and each, on one part of a history, before and after the search.
 
-    `standard_error` is that of `tuned - start` over races, NaN for one race; `tally` is of `tuned`.
+    `standard_error` is that of `tuned - start` over races, NaN for one race.
     """
 
     races: int
@@ -48,14 +46,13 @@ class JudgedPart:
     tuned_misordered: float
     tuned_log_loss: float
     standard_error: float
-    tally: Tally = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, before: Tallies, after: Tallies) -> JudgedPart:
         """Compare the three figures, each per race, over the same races."""
         (a, b, c), (d, e, f) = ([float(t.mean()) for t in (each.joint, *each)] for each in (before, after))
         error = standard_error(before.joint, after.joint)
-        return cls(before.joint.cases.size, a, b, c, d, e, f, error, after.joint)
+        return cls(before.joint.cases.size, a, b, c, d, e, f, error)
 
     @property
     def difference(self) -> float:
@@ -163,7 +160,7 @@ class Dimension(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The size of a search: parameter sets in a generation, at least 6, and a limit on generations.
+    """The size of a search: parameter sets in a generation, at least five, and a limit on generations.
 
     It ends earlier once the candidates have converged. The same seed finds the same parameters.
     """
@@ -287,7 +284,7 @@ def _population(space: Sequence[Dimension], effort: Effort) -> FloatArray:
     rng = np.random.default_rng([effort.seed, len(space)])
     low, high = np.array([d.low for d in space]), np.array([d.high for d in space])
     start = np.clip([d.start for d in space], low, high)
-    others = max(effort.candidates, LEAST_CANDIDATES) - 1
+    others = effort.candidates - 1
     near = start + 0.1 * (high - low) * rng.standard_normal((others // 2, len(space)))
     anywhere = rng.uniform(low, high, (others - others // 2, len(space)))
     population: FloatArray = np.clip(np.vstack([start, near, anywhere]), low, high)

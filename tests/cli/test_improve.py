@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
-import numpy as np
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
@@ -22,7 +21,6 @@ from racebot.ratings.parameters import defaults
 from racebot.ratings.registry import MODELS
 from racebot.standings.improve import Move
 from racebot.study.fit import Fit
-from racebot.study.metrics import Tally
 from racebot.study.tuning import JudgedPart
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
@@ -88,8 +86,7 @@ def test_the_largest_moves_of_a_preview_come_first_and_the_others_are_left_out()
 
 
 def fitted(*, kept: bool) -> Fit:
-    tally = Tally(np.ones(2), np.ones(2, dtype=np.intp))
-    judged = JudgedPart(60, 1.0, 0.216, 0.50, 0.9, 0.209, 0.48, 0.01, tally)
+    judged = JudgedPart(60, 1.0, 0.216, 0.50, 0.9, 0.209, 0.48, 0.01)
     values = {**defaults(MODELS["thurstone-hurdle"]), "newcomer_spread": 1.5}
     return Fit("thurstone-hurdle", 120, values, judged, kept)
 

@@ -71,10 +71,10 @@ def test_a_cluster_gives_the_same_result_though_a_worker_is_killed(season, alone
     ("address", "words"), [("nonsense", "missing port"), ("tcp://127.0.0.1:{}", "Timed out")]
 )
 def test_a_cluster_that_cannot_be_used_is_refused_in_one_line(
-    address: str, words: str, port: int, monkeypatch
+    address: str, words: str, unused_tcp_port: int, monkeypatch
 ) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("racebot.study.cores.CONNECT_SECONDS", 0.2)
-    with pytest.raises(SettingsError, match=words) as refused, cores(address.format(port)):
+    with pytest.raises(SettingsError, match=words) as refused, cores(address.format(unused_tcp_port)):
         pass
     assert "\n" not in str(refused.value)

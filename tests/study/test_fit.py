@@ -16,7 +16,7 @@ from racebot.standings.counting import MOVE_NO_RATING
 from racebot.study import fit as fit_module
 from racebot.study.fit import ODDS_FROM, SPREADS, fit, fit_odds
 from racebot.study.history import History, final_states, replay
-from racebot.study.metrics import tallies
+from racebot.study.metrics import Tallies, tallies
 
 KEY = "thurstone-hurdle"
 USUAL = defaults(MODELS[KEY])
@@ -154,9 +154,14 @@ def test_the_filter_is_tried_without_a_deduction_that_the_fit_leaves_alone(
     assert found.parameters["newcomer_spread"] != usual["newcomer_spread"]
 
 
-def test_later_races_have_no_influence_on_the_forecasts_they_judge(season: History) -> None:
+def test_later_races_have_no_influence_on_the_forecasts_they_judge(season: History, monkeypatch) -> None:
     """The second to last quarter is judged in the same way, whatever comes after it."""
     turned = replace(season, races=season.races[:112] + season.races[112:][::-1])
-    one, two = (fit(each, "pairwise-elo").judged.tally for each in (season, turned))
+    judged: list[Tallies] = []
+    of = fit_module.JudgedPart.of
+    monkeypatch.setattr(fit_module.JudgedPart, "of", lambda *parts: judged.append(parts[1]) or of(*parts))
+    for each in (season, turned):
+        fit(each, "pairwise-elo")
+    one, two = (each.joint for each in judged)
     np.testing.assert_allclose(one.cost[:74], two.cost[:74])
     assert not np.allclose(one.cost[74:], two.cost[74:])

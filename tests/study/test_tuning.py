@@ -79,8 +79,7 @@ def test_progress_is_reported_after_each_generation(season: History) -> None:
 def test_only_a_gain_of_more_than_two_standard_errors_is_recommended(
     earlier: float, later: float, error: float, recommended: bool
 ) -> None:
-    tally = Tally(np.zeros(1), np.ones(1, int))
-    seen, unseen = (JudgedPart(70, 0.5, 0, 0, tuned, 0, 0, error, tally) for tuned in (earlier, later))
+    seen, unseen = (JudgedPart(70, 0.5, 0, 0, tuned, 0, 0, error) for tuned in (earlier, later))
     assert Tuned("trueskill", {}, ("sigma",), seen, unseen, 1).recommended is recommended
 
 
