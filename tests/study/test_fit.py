@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from racebot.standings.counting import MOVE_NO_RATING
 from racebot.study import fit as fit_module
 from racebot.study.fit import ODDS_FROM, SPREADS, fit, fit_odds
 from racebot.study.history import History, final_states, replay
-from racebot.study.metrics import Tallies, tallies
+from racebot.study.metrics import tallies
+from racebot.study.tuning import JudgedPart
 
 KEY = "thurstone-hurdle"
 USUAL = defaults(MODELS[KEY])
@@ -157,11 +159,10 @@ def test_the_filter_is_tried_without_a_deduction_that_the_fit_leaves_alone(
 def test_later_races_have_no_influence_on_the_forecasts_they_judge(season: History, monkeypatch) -> None:
     """The second to last quarter is judged in the same way, whatever comes after it."""
     turned = replace(season, races=season.races[:112] + season.races[112:][::-1])
-    judged: list[Tallies] = []
-    of = fit_module.JudgedPart.of
-    monkeypatch.setattr(fit_module.JudgedPart, "of", lambda *parts: judged.append(parts[1]) or of(*parts))
+    judged = Mock(wraps=JudgedPart.of)
+    monkeypatch.setattr(JudgedPart, "of", judged)
     for each in (season, turned):
         fit(each, "pairwise-elo")
-    one, two = (each.joint for each in judged)
+    one, two = (call.args[1].joint for call in judged.mock_calls)
     np.testing.assert_allclose(one.cost[:74], two.cost[:74])
     assert not np.allclose(one.cost[74:], two.cost[74:])
