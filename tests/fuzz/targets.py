@@ -88,6 +88,12 @@ FRAMES: list[dict[str, Any]] = [
     {"type": "race.renders", "renders": {}},
     {"type": "pong"},
 ]
+SAID = (
+    b"@everyone",
+    b"####:////",
+    b"https://evil.example/@here ##bad## \x1b[0m",
+    "@\u202e@#\u200b#:\u200b//".encode(),
+)
 COMMAND_LINES = [f"!{command}" for command in Command]
 TOKEN = {"access_token": "token-of-the-bot-1", "expires_in": 36_000, "token_type": "Bearer"}
 TOML = b"""\
@@ -286,13 +292,6 @@ def chat(data: bytes) -> None:
         raise _RollBack
 
 
-def look_up(data: bytes) -> None:
-    """Look up arbitrary names."""
-    for table in (_ledger().players, _ledger().races):
-        with only_own_errors():
-            table.find(Bytes(data).text())
-
-
 def shown(data: bytes) -> None:
     """Show arbitrary names in chat and terminals: one line, no mention, no link, nothing hidden."""
     text = Bytes(data).text() if data[:1] < b"\x40" else data[1:].decode("utf-8", "surrogateescape")
@@ -411,7 +410,6 @@ TARGETS = {
     ),
     "life": Target(life),
     "chat": Target(chat),
-    "look-up": Target(look_up, examples=300),
-    "shown": Target(shown, (b"\x40@everyone", b"\x40a.example/x ##b## \x1b[0m"), 500),
+    "shown": Target(shown, tuple(b"\x40" + each for each in SAID), 800),
     "configuration": Target(configuration),
 }

@@ -8,7 +8,6 @@ import time
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs
@@ -118,12 +117,6 @@ async def test_each_page_of_the_site_is_asked_for_as_its_software_expects(site: 
     assert dict(fake.requests[3].url.params) == {"show_entrants": "true", "per_page": "100", "page": "1"}
 
 
-async def test_a_trailing_slash_in_the_address_is_ignored(fake: FakeSite) -> None:
-    async with Site(URL + "/", interval=0, transport=Streamed(fake)) as site:
-        await site.category("orb")
-    assert (site.url, fake.paths) == (URL, ["/orb/data"])
-
-
 async def test_paging_stops_at_an_empty_page(site: Site, fake: FakeSite) -> None:
     lists: list[list[object]] = [[{}], []]
     pages = [{"count": 9, "num_pages": 10**9, "races": races} for races in lists]
@@ -181,14 +174,10 @@ async def test_a_refusal_is_raised_at_once(
 @pytest.mark.parametrize(
     "answer",
     [
-        "null",
         "[]",
-        '"token"',
         "{}",
         '{"access_token": 5, "expires_in": 9}',
         '{"access_token": "x", "expires_in": "9"}',
-        '{"access_token": "x", "expires_in": true}',
-        '{"access_token": "x", "expires_in": 0}',
         '{"access_token": "x", "expires_in": -36000}',
         '{"access_token": "", "expires_in": 36000}',
         '{"access_token": "x\\r\\nHost: elsewhere.example", "expires_in": 36000}',
@@ -261,9 +250,6 @@ async def test_an_endless_answer_times_out(site: Site, fake: FakeSite, monkeypat
 TRANSIENT: list[httpx.Response | Exception] = [
     httpx.Response(500),
     httpx.Response(502, html=HTML),
-    httpx.Response(503, html=HTML),
-    httpx.Response(504),
-    httpx.Response(520, html=HTML),
     httpx.Response(429),
     httpx.Response(200, html=HTML),
     httpx.Response(200, text=""),
@@ -275,9 +261,7 @@ TRANSIENT: list[httpx.Response | Exception] = [
         for body in (b"not gzip at all", gzip.compress(b"{}" * 1000)[:-9])
     ),
     httpx.ConnectError("refused"),
-    httpx.ConnectTimeout("slow"),
     httpx.ReadTimeout("slow"),
-    httpx.ReadError("reset"),
     httpx.RemoteProtocolError("closed"),
     httpx.DecodingError("not gzip"),
 ]
@@ -321,13 +305,6 @@ PAST = "Sun, 06 Nov 1994 08:49:37 GMT"
 HUGE_YEAR = "Sun, 06 Nov 99999999999999999999 08:49:37 GMT"
 NORMAL = (0.5, 10)
 """Bounds of a first pause if the site asks for none, in seconds."""
-
-
-async def test_retry_after_as_a_date_is_obeyed(site: Site, fake: FakeSite, pauses: list[float]) -> None:
-    at = datetime.now(UTC) + timedelta(seconds=290)
-    fake.failures = [httpx.Response(503, headers={"Retry-After": format_datetime(at, usegmt=True)})]
-    await site.category("orb")
-    assert 60 < pauses[0] <= 290
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -461,15 +438,6 @@ async def test_a_refused_token_is_replaced_once(tokens: TokenSource, fake: FakeS
 async def test_concurrent_callers_share_one_token_request(tokens: TokenSource, fake: FakeSite) -> None:
     assert set(await asyncio.gather(*(tokens.get() for _ in range(5)))) == {TOKEN}
     assert fake.tokens == 1
-
-
-async def test_a_refused_secret_is_reported_and_retried_on_the_next_call(
-    tokens: TokenSource, fake: FakeSite
-) -> None:
-    fake.failures = [httpx.Response(401, json={"error": "invalid_client"})]
-    with pytest.raises(CredentialsError):
-        await tokens.get()
-    assert await tokens.get() == TOKEN
 
 
 # Secrets

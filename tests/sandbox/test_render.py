@@ -134,18 +134,6 @@ def test_hidden_entrants_have_invented_names_and_no_ids(started: Make) -> None:
     assert race["entrants"][0]["user"]["id"] == ann.user.id
 
 
-def test_team_members_share_their_team(site: FakeSite) -> None:
-    room = site.open_race(team_race=True)
-    for name, team in (("Ann", "The Reds"), ("Bo", "The Reds"), ("Cy", "Blue")):
-        room.enter(name, team)
-    race = render.race(room)
-    check(race, "RACE")
-    assert race["team_race"]
-    ann, bo, cy = (entrant["team"]["slug"] for entrant in race["entrants"])
-    assert ann == bo != cy
-    assert ann.startswith("the-reds-")
-
-
 def test_the_category_lists_unfinished_races(site: FakeSite, started: Make, finished: Make) -> None:
     finished()
     running = started()
@@ -235,11 +223,3 @@ def test_everything_is_escaped(site: FakeSite) -> None:
         assert HOSTILE not in text
         assert "<script>alert" not in text
         assert 'href="javascript' not in text
-
-
-def test_hidden_entrants_stay_hidden(site: FakeSite, started: Make) -> None:
-    room = started(hide_entrants=True)
-    room.say("Ann", "guess who")
-    shown = server.room_page(site, room).partition("<form")[0]
-    assert "Ann" not in shown
-    assert room.entrant("Ann").alias in shown

@@ -175,30 +175,7 @@ async def test_only_the_sockets_of_one_race_are_dropped(
     await until(lambda: not served.faults.open_sockets)
 
 
-async def test_rooms_can_be_gone_after_a_restart(served: Served) -> None:
-    room = served.site.open_race()
-    async with served.join(room.slug) as ws:
-        await receive(ws, 2)
-        served.site.rooms.clear()
-        assert served.faults.drop_sockets() == 1
-        with pytest.raises(websockets.ConnectionClosed):
-            await receive(ws)
-    with pytest.raises(websockets.InvalidHandshake):
-        await served.join(room.slug)
-
-
 # ── serving ──
-
-
-async def test_shutting_down_closes_open_sockets(site: FakeSite) -> None:
-    room = site.open_race()
-    async with serve(site) as address:
-        url = address.replace("http", "ws") + f"/ws/o/bot/{room.slug}"
-        ws = await websockets.connect(url, open_timeout=PATIENCE)
-        await receive(ws, 2)
-    with pytest.raises(websockets.ConnectionClosed):
-        await receive(ws)
-    assert ws.close_code == 1012
 
 
 async def test_run_serves_until_a_signal() -> None:
