@@ -39,7 +39,7 @@ from racebot.races.events import is_event
 from racebot.races.rooms import Room, RoomReason, Verdict
 from racebot.settings.sources import small_text
 from racebot.standings.counting import RatingRules, rating_rules
-from racebot.text.format import counted, csv_chunks, field_names, integer
+from racebot.text.format import counted, field_names, integer, rows_as_csv
 from racebot.text.safe import printable
 
 if TYPE_CHECKING:
@@ -329,7 +329,7 @@ def show_seeds(
         seed_of = {seed.entrant: seed.seed for seed in found.seeds}
         tags = sorted(phase, key=lambda tag: seed_of.get(tag, len(phase) + 1))
         rows = ((number, tag, phase[tag]) for number, tag in enumerate(tags, start=1))
-        sys.stdout.write("".join(csv_chunks(("seedNum", "gamerTag", "seedId"), rows)).replace("\r\n", "\n"))
+        sys.stdout.write(rows_as_csv(("seedNum", "gamerTag", "seedId"), rows).replace("\r\n", "\n"))
         return
     if bracket:  # its Bulk Add takes a name a line; what follows a comma is an account
         sys.stdout.writelines(f"{printable(seed.name).replace(',', ' ')}\n" for seed in found.seeds)

@@ -13,7 +13,7 @@ from racebot.files.documents import EXPORTED, documents_of
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import HIDDEN_NAME, Entrant, RaceResult
-from racebot.text.format import counted, csv_chunks, exact_time, iso_duration
+from racebot.text.format import counted, exact_time, iso_duration, rows_as_csv
 
 
 def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = False) -> Iterator[RaceResult]:
@@ -68,7 +68,7 @@ def json_text(results: Iterable[RaceResult]) -> str:
 def csv_text(results: Iterable[RaceResult]) -> str:
     """Return the same as a table with one row per entrant. `player` is an id, empty for deleted accounts."""
     rows = (row for each in results for row in _rows(each))
-    return "".join(csv_chunks([*EXPORTED], ([row[column] for column in EXPORTED] for row in rows)))
+    return rows_as_csv([*EXPORTED], ([row[column] for column in EXPORTED] for row in rows))
 
 
 def _rows(result: RaceResult) -> Iterator[dict[str, Any]]:

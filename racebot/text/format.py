@@ -6,11 +6,11 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 
@@ -124,7 +124,6 @@ def field_names(kind: type) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
 
 
-ROWS_IN_A_CHUNK = 1000
 _NUMBERS = {int, float}
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@])")
 
@@ -147,11 +146,9 @@ def without_apostrophe(text: str) -> str:
     return text[1:] if text[:1] == "'" and _FORMULA.match(text, 1) else text
 
 
-def csv_chunks(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
-    """Yield the text of a CSV file, some rows at a time."""
-    lines = chain([columns], rows)
-    while some := list(islice(lines, ROWS_IN_A_CHUNK)):
-        chunk = io.StringIO()
-        shown = ([each if type(each) in _NUMBERS else cell(each) for each in row] for row in some)
-        csv.writer(chunk).writerows(shown)
-        yield chunk.getvalue()
+def rows_as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return the text of a CSV file."""
+    text = io.StringIO()
+    shown = ([each if type(each) in _NUMBERS else cell(each) for each in row] for row in rows)
+    csv.writer(text).writerows(chain([columns], shown))
+    return text.getvalue()

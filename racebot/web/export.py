@@ -27,7 +27,7 @@ from racebot.queries.races import RaceDigest, race_digests
 from racebot.web.html import player as player_pages, templating
 from racebot.web.html.leaderboard import older_race_pages, race_span, waiting
 from racebot.web.routes import CONTENT, Pages
-from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication, Streamed
+from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication
 
 MANIFEST = ".racebot-pages"  # manifest of the last export: a line for each file, with its path and token
 LOCK = f"{MANIFEST}.lock"  # empty file that an export locks while it writes
@@ -92,8 +92,6 @@ def _export(ledger: Ledger, publication: Publication, folder: Path, now: datetim
             content = None
             with _noted(failed, path):
                 content = pages.document(path, {})
-                if isinstance(content, Streamed):
-                    content = Document(b"".join(content.chunks()))
             if isinstance(content, Document):
                 written += _write(folder / path, content.body)
             else:

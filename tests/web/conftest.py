@@ -27,7 +27,7 @@ from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.pictures import fonts
 from racebot.web.routes import MatchedRoute, Pages, match_of
-from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication, Streamed
+from racebot.web.site.ledger_view import Board, Document, LedgerView, Publication
 
 SIMPLE = LeaderboardConfig("pairwise-elo", {"initial_rating": 1.0, "dummy": None, "rates": [0.2]})
 RACES = (result("a", "ann bo"), result("b", "cy di", dnf="ed", after=24), result("c", "ann bo", after=240))
@@ -117,10 +117,8 @@ def at(path: str) -> MatchedRoute:
 def document_at(
     view: LedgerView, path: str, query: Mapping[str, str] | None = None, *, served: bool = True
 ) -> Document:
-    """Return the document at a path, in memory even if it would be streamed."""
+    """Return the document at a path."""
     found = Pages(view, served=served).document(path, query or {})
-    if isinstance(found, Streamed):
-        return Document(b"".join(found.chunks()), found.media_type)
     assert isinstance(found, Document), path
     return found
 

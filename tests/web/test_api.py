@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from builders import SECOND, entrant, result
+from builders import entrant, result
 from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import validate
 
@@ -57,7 +57,6 @@ def test_lists_come_in_parts_and_whole_in_exports(view: LedgerView) -> None:
         (f"{BOARD}/players/id-ann", ["limit=0", "before=x"]),
         (f"{BOARD}/odds", ["", "players=id-ann", "players=id-ann,id-ann", "players=id-ann,,id-bo"]),
         (f"{BOARD}/odds", [f"players={','.join(f'p{number}' for number in range(201))}"]),
-        (f"{BOARD}/head-to-head", ["a=id-ann", "a=id-ann&b=id-ann"]),
         ("api/players", ["", "name= "]),
     ],
 )
@@ -109,9 +108,8 @@ def test_answers_have_the_addresses_of_pages_and_rooms(merge: Merge) -> None:
     race = data_at(view, "api/races/orb/a")
     listed = data_at(view, f"{BOARD}/races")["races"][-1]
     played = data_at(view, f"{BOARD}/players/id-ann")["history"][0]
-    shared = data_at(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")["meetings"][-1]
     where = ("orb/a", "https://site.example/orb/a", f"{pages}/races/orb/a.html")
-    assert rows([race, listed, played, shared], "race room page") == [where] * 4
+    assert rows([race, listed, played], "race room page") == [where] * 3
     assert listed["goal"] == played["goal"] == "Any Orb"
     player = data_at(view, "api/players/id-ann")
     own = ("https://site.example/user/id-ann", f"{pages}/players/id-ann.html")
@@ -134,41 +132,19 @@ def test_odds_of_any_players_sum_to_one_at_most(merge: Merge) -> None:
     assert data_at(view, "api/players/id-ann")["leaderboards"][0]["finish_chance"] == ann["finish_chance"]
 
 
-def test_head_to_head_has_the_record_the_races_and_the_chance(view: LedgerView) -> None:
-    found = data_at(view, f"{BOARD}/head-to-head", a="id-bo", b="id-ann")
-    assert (found["ahead"], found["behind"]) == (0, 2)
-    meetings = found["meetings"]
-    assert rows(meetings, "race change other_change") == [("orb/c", -90, 90), ("orb/a", -100, 100)]
-    assert meetings[0]["other_finish_time"] < meetings[0]["finish_time"]
-    assert rows([found["a"], found["b"]], "id name points place page") == [
-        ("id-bo", "Bo", 810, 4, "players/id-bo/orb/any-orb.html"),
-        ("id-ann", "Ann", 1190, 2, "players/id-ann/orb/any-orb.html"),
-    ]
-    other = data_at(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")
-    assert found["chance"] + other["chance"] == pytest.approx(1)
-
-
-def test_sheets_hold_players_and_changes_as_csv(view: LedgerView) -> None:
+def test_sheets_hold_players_as_csv(view: LedgerView) -> None:
     heading, *players = sheet(view, f"{BOARD}.csv")
     assert heading[:4] == ["place", "id", "name", "points"]
     assert players[0][:4] == ["1", "id-cy", "Cy", "1200"]
     assert {row[heading.index("provisional")] for row in players} == {"true"}
-    heading, *changes = sheet(view, f"{BOARD}/changes.csv")
-    assert len(changes) == 7
-    names = "sequence race ended_at player name place before after races_before change finish_time"
-    assert heading == names.split()
-    ended_at = RACES[1].ended_at.isoformat()
-    assert changes[4] == ["2", "orb/b", ended_at, "id-ed", "Ed", "", "1000", "800", "0", "-200", ""]
-    assert float(changes[2][-1]) == (RACES[1].entrants[0].finish_time or 0) / SECOND
 
 
 @pytest.mark.parametrize("name", ['=HYPERLINK("x")', " =1+1", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"])
 def test_no_name_is_a_formula_in_a_spreadsheet(merge: Merge, name: str) -> None:
     view = merge([result("a", entrants=(replace(entrant("ann", time=1), name=name), entrant("bo", time=2)))])
-    for path in (f"{BOARD}.csv", f"{BOARD}/changes.csv"):
-        cells = [cell for row in sheet(view, path) for cell in row]
-        assert f"'{name}" in cells
-        assert name not in cells
+    cells = [cell for row in sheet(view, f"{BOARD}.csv") for cell in row]
+    assert f"'{name}" in cells
+    assert name not in cells
 
 
 @pytest.mark.parametrize("name", ["<b>", "\u202egnp", "ليلى", "\U0001f469\u200d\U0001f4bb", '"\\', "W" * 60])
@@ -176,7 +152,6 @@ def test_names_arrive_unchanged_as_data(merge: Merge, name: str) -> None:
     view = merge([result("a", entrants=(replace(entrant("ann", time=1), name=name), entrant("bo", time=2)))])
     assert data_at(view, "api/players/id-ann")["name"] == name
     assert data_at(view, "api/races/orb/a")["result"][0]["name"] == name
-    assert data_at(view, f"{BOARD}/head-to-head", a="id-ann", b="id-bo")["a"]["name"] == name
     assert data_at(view, f"{BOARD}/odds", players="id-ann,id-bo")["entrants"][0]["name"] == name
 
 
@@ -206,7 +181,6 @@ def check_answers(view: LedgerView, *, served: bool) -> None:
     queries = {
         "/players": {"name": "ann"},
         "/leaderboards/{category}/{board}/odds": {"players": "id-ann,id-bo"},
-        "/leaderboards/{category}/{board}/head-to-head": {"a": "id-ann", "b": "id-bo"},
     }
     for path, operations in described["paths"].items():
         found = document_at(view, f"api{path.format(**EXAMPLES)}", queries.get(path), served=served)

@@ -160,7 +160,7 @@ def test_after_a_race_only_files_that_depend_on_it_are_rendered(
         ),
         *(f"cards/{BOARD}.png", f"{BOARD}/feed.xml"),
         *(f"{BOARD}{rest}.html" for rest in ("", "/races", "/explained", "/fame", "/movement", "/seeds")),
-        *(f"api/{BOARD}{rest}" for rest in (".json", ".csv", "/races.json", "/changes.csv")),
+        *(f"api/{BOARD}{rest}" for rest in (".json", ".csv", "/races.json")),
         *(f"api/{BOARD}/seeds{ending}" for ending in (".json", ".csv")),
         *(
             path.format(player)

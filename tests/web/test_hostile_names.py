@@ -27,7 +27,7 @@ from racebot.standings.counting import RatingRules
 from racebot.standings.settle import Settler
 from racebot.web.html import leaderboard
 from racebot.web.routes import Pages
-from racebot.web.site.ledger_view import Document, LedgerView, Publication, Streamed
+from racebot.web.site.ledger_view import Document, LedgerView, Publication
 from racebot.web.site.live_rooms import LiveReader
 
 from .conftest import SIMPLE, Seen, document_at
@@ -111,8 +111,6 @@ def documents(view: LedgerView, route: Route, number: int, *, served: bool) -> I
         for query in ({}, asked) if route.query & asked.keys() else ({},):
             with suppress(BadQueryError):
                 found = Pages(view, served=served).document(path, query)
-                if isinstance(found, Streamed):
-                    found = Document(b"".join(found.chunks()), found.media_type)
                 if isinstance(found, Document):
                     yield f"{path}?{query}", found
         if "player" not in route.pattern and not route.query & asked.keys():

@@ -16,18 +16,15 @@ from uvicorn.server import ServerState
 from worker_support import PATIENCE, until
 
 from racebot.ledger.store import Ledger
-from racebot.text import format as formats
-from racebot.web.api import endpoints
-from racebot.web.http import server as server_module
-from racebot.web.http.cache import Cache, CachedPages, Key, cache_key
+from racebot.web.http import cache, server as server_module
+from racebot.web.http.cache import CachedPages
 from racebot.web.http.server import application, configuration
 from racebot.web.routes import NO_RACE, MatchedRoute, Pages
-from racebot.web.site.ledger_view import Content, Document, Publication, Streamed
+from racebot.web.site.ledger_view import Content, Publication
 
 from .conftest import RACES, at, listening, rate
 
 BOARD = "/leaderboards/orb/any-orb.html"
-CHANGES = "/api/leaderboards/orb/any-orb/changes.csv"
 GET_FRONT = b"GET / HTTP/1.1\r\nHost: x\r\n"
 
 Get = Callable[..., httpx.Response]
@@ -106,14 +103,13 @@ def test_error_pages_name_the_problem(get: Get, path: str, status: int, shown: s
     assert shown in html.unescape(answer.text)
 
 
-@pytest.mark.parametrize("path", [BOARD, CHANGES])
-def test_unchanged_document_is_not_sent_again(get: Get, path: str) -> None:
-    tag = get(path).headers["etag"]
+def test_unchanged_document_is_not_sent_again(get: Get) -> None:
+    tag = get(BOARD).headers["etag"]
     for known in (tag, tag.removeprefix("W/"), f'"other", {tag}', "*"):  # a proxy may have made it strong
-        again = get(path, headers={"If-None-Match": known})
+        again = get(BOARD, headers={"If-None-Match": known})
         assert (again.status_code, again.content) == (304, b""), known
     for other in ('"other"', tag[:-4] + '"'):
-        assert get(path, headers={"If-None-Match": other}).status_code == 200, other
+        assert get(BOARD, headers={"If-None-Match": other}).status_code == 200, other
 
 
 def test_replaced_database_is_read(get: Get, ledger: Ledger, tmp_path: Path) -> None:
@@ -163,7 +159,6 @@ def test_any_site_may_read_data(get: Get) -> None:
     [
         ("/api/players/nobody", 404, "Unknown address or id"),
         ("/api/leaderboards/%0A/orb", 404, "Unknown address or id"),
-        ("/api/leaderboards/orb/any-orb/head-to-head?a=id-ann&b=nobody", 404, "Unknown address or id"),
         ("/api/nothing", 404, "Unknown address or id"),
         ("/events/api/nothing", 404, "Unknown address or id"),
         ("/api/leaderboards/orb/any-orb?page=x", 400, "page"),
@@ -213,54 +208,28 @@ def test_internal_errors_hide_their_details(get: Get, monkeypatch: pytest.Monkey
 # Limits
 
 
-@pytest.mark.parametrize(("query", "body", "most"), [(0, 10_000, 9), (5000, 0, 20), (0, 0, 100)])
-def test_cache_counts_the_memory_of_documents_and_their_queries(query: int, body: int, most: int) -> None:
-    cache = Cache(limit=100_000)
-    keys: list[Key] = [("api/players.json", (("name", f"{n:{query}}"),)) for n in range(150)]
-    for key in keys:
-        cache.put(key, Document(b"x" * body))
-        assert cache.size <= 100_000
-    kept = [cache.get(key) is not None for key in keys]
-    assert 0 < sum(kept) <= most
-    assert kept[-1] and not kept[0]
-    cache.put(("large", ()), Document(b"x" * 50_000))
-    assert cache.get(("large", ())) is None
-
-
-def test_cache_key_has_known_parameters_only() -> None:
-    assert cache_key(at(""), {"utm_source": "mail"}) == ("index.html", ())
-    known = (("q", "a"), ("sort", "won"))
-    assert cache_key(at(BOARD[1:-5]), {"z": "1", "sort": "won", "q": "a"}) == (BOARD[1:], known)
-
-
-def test_csv_files_are_streamed_and_not_cached(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "RACES_IN_A_CHUNK", 10)
-    monkeypatch.setattr(formats, "ROWS_IN_A_CHUNK", 10)
-    rate(ledger, *(result(f"r{n:04d}", "ann bo", after=n) for n in range(40)))
+def test_cache_is_bounded_and_keys_have_known_parameters_only(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "MOST", 3)
+    rate(ledger, *RACES)
     with closing(CachedPages(ledger.path, Publication())) as library:
-        assert isinstance(library.document(at(CHANGES[1:]), {}), Streamed)
-        assert library.cache.size == 0
-        chunks = list(library.chunks(at(CHANGES[1:])))
-    assert len(chunks) > 2
-    assert b"".join(chunks).count(b"\r\n") == 81
+        for number in range(8):
+            library.document(at(BOARD[1:-5]), {"utm_source": "mail", "sort": "won", "q": f"a{number}"})
+            assert list(library.cache)[-1] == (BOARD[1:], (("q", f"a{number}"), ("sort", "won")), "")
+            assert len(library.cache) <= 3
+        monkeypatch.setattr(cache, "LARGEST", 1000)
+        library.document(at(""), {})
+        assert not any(path == "index.html" for path, *_ in library.cache)
 
 
-@pytest.mark.parametrize("path", ["/", CHANGES])
-def test_documents_are_compressed_for_clients_that_accept_gzip(get: Get, path: str) -> None:
-    plain = get(path, headers={"Accept-Encoding": "identity"})
-    packed = get(path, headers={"Accept-Encoding": "gzip, br"})
+def test_documents_are_compressed_for_clients_that_accept_gzip(get: Get) -> None:
+    plain = get("/", headers={"Accept-Encoding": "identity"})
+    packed = get("/", headers={"Accept-Encoding": "gzip, br"})
     assert "content-encoding" not in plain.headers
     assert packed.headers["content-encoding"] == "gzip"
     assert packed.content == plain.content
     assert "Accept-Encoding" in packed.headers["vary"]
-
-
-def test_head_and_a_known_tag_of_a_csv_file_read_none_of_it(get: Get, monkeypatch) -> None:
-    monkeypatch.setattr(endpoints, "rating_changes", MagicMock(side_effect=AssertionError))
-    answer = get(CHANGES, method="HEAD")
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/csv; charset=utf-8")
-    assert "content-length" not in answer.headers  # of the file, which is unknown
-    assert get(CHANGES, headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
 
 
 @pytest.mark.parametrize(

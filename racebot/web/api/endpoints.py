@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -10,17 +10,17 @@ from urllib.parse import quote
 
 import orjson
 
-from racebot import __version__, addresses
+from racebot import addresses
 from racebot.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.queries import Record
 from racebot.queries.activity import CategoryActivity, category_activity
 from racebot.queries.odds import finishing_habits, forecasts, odds
-from racebot.queries.player import PlayerStanding, compared, meetings
+from racebot.queries.player import PlayerStanding
 from racebot.queries.race import EventReport, event_reports
 from racebot.queries.races import latest_races, rating_changes
 from racebot.queries.scores import LeagueTable, document
 from racebot.queries.seeds import Seed, SeedList
-from racebot.text.format import as_record, csv_chunks, field_names
+from racebot.text.format import as_record, field_names, rows_as_csv
 from racebot.web.api import types
 from racebot.web.html.leaderboard import seeds_of
 from racebot.web.site.ledger_view import (
@@ -31,14 +31,11 @@ from racebot.web.site.ledger_view import (
     Document,
     LedgerView,
     PageRequest,
-    Streamed,
-    entity_tag,
 )
 
 PER_PAGE = 100
 MOST_PER_PAGE = 1000
 MOST_IN_A_RACE = 200  # the most players whose odds can be asked for
-RACES_IN_A_CHUNK = 500  # number of races to read at once while writing a CSV file of changes
 MOST_FOUND = 50  # the most players that a search by name returns
 
 
@@ -136,22 +133,6 @@ def odds_of(request: PageRequest, board: Board) -> types.OddsAnswer:
     return types.OddsAnswer(board.address.stem, odds(view.ledger, board.stored, players))
 
 
-def head_to_head(request: PageRequest, board: Board) -> types.HeadToHead | None:
-    """Return the query's players `a` and `b` against each other, None if one is not known here."""
-    view, query = request.view, request.query
-    a, b = (view.merged.get(each, each) for each in (query.get(name, "").strip() for name in ("a", "b")))
-    if not a or not b or a == b:
-        raise BadQueryError("a, b: the ids of two different players are required")
-    one, other = (view.standing(board, player) for player in (a, b))
-    if one is None or other is None:
-        return None
-    found = compared(view.ledger, board.stored, a, b)
-    both = _on_board(view, board, one), _on_board(view, board, other)
-    met = meetings(view.history(board, a), view.history(board, b))
-    shared = [_addressed(view, each, each.race) for each in met]
-    return types.HeadToHead(found, shared, board.address.stem, *both)
-
-
 def find_players(request: PageRequest) -> types.FoundPlayers:
     """Return players whose name contains the query's `name`, ignoring case and accents."""
     view = request.view
@@ -238,36 +219,8 @@ def records_csv(kind: type, records: Iterable[object]) -> Document:
     return _csv(columns, map(attrgetter(*columns), records))
 
 
-def changes_csv(request: PageRequest, board: Board) -> Streamed:
-    """Return the rating changes of a leaderboard as CSV, in race order, with a tag found without them."""
-    view = request.view
-    columns = (
-        "sequence", "race", "ended_at", "player", "name", "place", "before", "after", "races_before",
-        "change", "finish_time",
-    )  # fmt: skip
-
-    def rows() -> Iterator[tuple[Any, ...]]:
-        last = 0
-        while found := list(rating_changes(view.ledger, board.key, last, RACES_IN_A_CHUNK)):
-            yield from map(attrgetter(*columns), found)
-            last = found[-1].sequence
-
-    depends_on = (
-        __version__,
-        view.totals(board),
-        view.ledger.ratings.revision_of(board.stored),
-        view.rated_players,
-        sorted(view.hidden),
-    )
-    return Streamed(lambda: _csv_rows(columns, rows()), CSV, entity_tag(repr(depends_on).encode()))
-
-
 def _csv(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Document:
-    return Document(b"".join(_csv_rows(columns, rows)), CSV)
-
-
-def _csv_rows(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[bytes]:
-    return (chunk.encode(errors="replace") for chunk in csv_chunks(columns, rows))
+    return Document(rows_as_csv(columns, rows).encode(errors="replace"), CSV)
 
 
 def _addressed(view: LedgerView, record: Record, race: str) -> types.Addressed[Record]:
@@ -319,7 +272,6 @@ ENDPOINTS: Mapping[Route, Endpoint] = {
     addresses.EVENT_DATA: Endpoint(one_event, types.EventAnswer),
     addresses.EVENT_CSV: Endpoint(_event_csv, "Results of an event, as CSV; none while they are sealed"),
     addresses.ODDS_DATA: Endpoint(odds_of, types.OddsAnswer),
-    addresses.HEAD_TO_HEAD_DATA: Endpoint(head_to_head, types.HeadToHead),
     addresses.LIVE_DATA: Endpoint(live_rooms, types.LiveAnswer),
     addresses.LEADERBOARD_CSV: Endpoint(leaderboard_csv, "Listed players by place, as CSV"),
     addresses.SCORES_DATA: Endpoint(scores, LeagueTable),
@@ -329,5 +281,4 @@ ENDPOINTS: Mapping[Route, Endpoint] = {
         lambda request, board: records_csv(Seed, seeds_of(request, board).seeds),
         "Seeds of a bracket, best first, as CSV",
     ),
-    addresses.CHANGES_CSV: Endpoint(changes_csv, "All changes in order, as CSV"),
 }

@@ -60,8 +60,6 @@ _QUERY: dict[str, Schema] = {
         "description": "Names or ids to seed, one a line. Default: all listed players",
     },
     "players": _required("Players' ids, separated by commas", _IDS, style="form", explode=False),
-    "a": _required("A player's id"),
-    "b": _required("Another player's id"),
     "name": _required("Part of the name, in any case, with or without accents"),
 }
 

@@ -14,7 +14,7 @@ from racebot.queries import Beside, FinishChance, FinishTime, Listed, OptionalId
 from racebot.queries.history import PlayedRace
 from racebot.queries.leaderboard import LeaderboardReport, ListedPlayer
 from racebot.queries.odds import PlayerOdds
-from racebot.queries.player import Comparison, Meeting, PlayerStanding, Rival
+from racebot.queries.player import PlayerStanding, Rival
 from racebot.queries.race import RaceOnBoard, RaceReport
 from racebot.queries.races import RaceRow, RatingChange
 from racebot.races.events import Event
@@ -223,19 +223,6 @@ class OddsAnswer:
 
     board: BoardId
     entrants: Sequence[PlayerOdds]
-
-
-@dataclass(frozen=True, slots=True)
-class HeadToHead:
-    """Two players against each other: their record, all their races, and the chance next time."""
-
-    comparison: Beside[Comparison]
-    meetings: Annotated[
-        Sequence[Addressed[Meeting]], Field(description="Newest first; `other_` marks values of `b`")
-    ]
-    board: BoardId
-    a: StandingOnBoard
-    b: StandingOnBoard
 
 
 @dataclass(frozen=True, slots=True)

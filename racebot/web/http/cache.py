@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -12,41 +11,16 @@ from racebot import addresses
 from racebot.ledger.store import Ledger
 from racebot.web.html.live import LIVE
 from racebot.web.routes import MatchedRoute, Pages
-from racebot.web.site.ledger_view import Content, Document, LedgerView, Publication, Streamed
+from racebot.web.site.ledger_view import Content, Document, LedgerView, Publication
 from racebot.web.site.live_rooms import LiveReader
 
-CACHE_BYTES = 32 * 2**20
-LARGEST_SHARE = 8  # A document larger than the cache size divided by this is not cached
-ENTRY_BYTES = 1000  # memory of a cached document besides its content and its query
+MOST = 256  # most documents to cache
+LARGEST = 2**17  # bytes of the largest document to cache, with its address
 
 _ON_LIVE_FILE = frozenset({addresses.FRONT, addresses.LIVE_DATA, *LIVE})
 
-Key = tuple[str, tuple[tuple[str, str], ...]]
+Key = tuple[str, tuple[tuple[str, str], ...], str]  # a path, its query, and the state of the live file
 Version = tuple[int, date]  # the ledger's version, and the day: a season becomes final at midnight
-
-
-class Cache:
-    """A thread-safe cache of documents. It starts over when they and their keys take too many bytes."""
-
-    def __init__(self, limit: int = CACHE_BYTES) -> None:
-        self._limit = limit
-        self._lock = threading.Lock()
-        self._documents: dict[Key, Document] = {}
-        self.size = 0
-
-    def get(self, key: Key) -> Document | None:
-        return self._documents.get(key)
-
-    def put(self, key: Key, document: Document) -> None:
-        """Cache a document, unless it is too large."""
-        size = ENTRY_BYTES + len(repr(key)) + len(document.body)
-        if size > self._limit // LARGEST_SHARE:
-            return
-        with self._lock:
-            if self.size + size > self._limit:
-                self._documents, self.size = {}, 0
-            if self._documents.setdefault(key, document) is document:
-                self.size += size
 
 
 class CachedPages:
@@ -68,28 +42,28 @@ class CachedPages:
         self._local = threading.local()
         self._readers: list[_Reader] = []
         self._live = LiveReader(database)
-        self.cache = Cache()
+        self.cache: dict[Key, Document] = {}
 
     def document(self, match: MatchedRoute, query: Mapping[str, str]) -> Content:
         """Return the content at an address, from the cache if the ledger has not changed."""
-        cache = self._current_cache()
-        key = cache_key(match, query)
-        is_race = match.route in {addresses.RACE, addresses.RACE_CARD}
-        race = match.fields["race"] if is_race else dict(key[1]).get("race")
-        if (race is not None and self._live.knows(race)) or match.route in _ON_LIVE_FILE:
-            key = key[0], (*key[1], ("live", self._live.stamp()))
-        elif match.route is addresses.BOARD:
-            scored = self._live.rooms().scored(match.fields["board"])
-            key = key[0], (*key[1], *((room.race, repr(board.scores)) for room, board in scored))
-        elif match.route is addresses.PLAYER_ON_BOARD:
-            rooms = self._live.rooms().of(match.fields["player"])
-            key = key[0], (*key[1], *((room.race, repr((room.status, each))) for room, _, each in rooms))
+        cache, live = self._current_cache(), self._live
+        asked, fields = match.route.known(query), match.fields
+        race = fields.get("race") or asked.get("race")
+        is_live = (
+            match.route in _ON_LIVE_FILE
+            or (race is not None and live.knows(race))
+            or (match.route is addresses.BOARD and bool(live.rooms().scored(fields["board"])))
+            or (match.route is addresses.PLAYER_ON_BOARD and bool(live.rooms().of(fields["player"])))
+        )
+        key = match.path, tuple(asked.items()), live.stamp() if is_live else ""
         known = cache.get(key)
         if known is not None:
             return known
         content = self._reader().document(match, query, self._clock())
-        if isinstance(content, Document):
-            cache.put(key, content)
+        if isinstance(content, Document) and len(content.body) + len(repr(key)) <= LARGEST:
+            if len(cache) >= MOST:
+                cache.clear()
+            cache[key] = content
         return content
 
     def stamp(self) -> str:
@@ -98,20 +72,13 @@ class CachedPages:
         version, day = self._version or (0, "")
         return f"{self._inode} {version} {day} {self._live.stamp()}"
 
-    def chunks(self, match: MatchedRoute) -> Iterator[bytes]:
-        """Yield the chunks of a streamed document. Each call uses its own connection."""
-        with closing(self._new_reader()) as reader:
-            content = reader.document(match, {}, self._clock())
-            if isinstance(content, Streamed):
-                yield from content.chunks()
-
     def close(self) -> None:
         """Close all connections. Do not call any method during or after this."""
         for each in (*self._readers, self._watch):
             if each is not None:
                 each.close()
 
-    def _current_cache(self) -> Cache:
+    def _current_cache(self) -> dict[Key, Document]:
         """Return the cache, a new one whenever the database has been written to or replaced."""
         with self._lock:
             try:
@@ -126,7 +93,7 @@ class CachedPages:
                 self._inode, self._version = inode, None
             version = self._watch.data_version(), self._clock().date()
             if version != self._version:
-                self._version, self.cache = version, Cache()
+                self._version, self.cache = version, {}
             return self.cache
 
     def _reader(self) -> _Reader:
@@ -136,12 +103,10 @@ class CachedPages:
             if reader is not None:
                 self._readers.remove(reader)
                 reader.close()
-            reader = self._local.reader = self._new_reader()
+            reader = _Reader(self._database, self._inode, self._publication, self._live)
+            self._local.reader = reader
             self._readers.append(reader)
         return reader
-
-    def _new_reader(self) -> _Reader:
-        return _Reader(self._database, self._inode, self._publication, self._live)
 
 
 class _Reader:
@@ -164,8 +129,3 @@ class _Reader:
                 view = LedgerView(self._ledger, self._publication, self._live, now=now)
                 self._pages, self._version = Pages(view, served=True), version
             return self._pages.content(match, query)
-
-
-def cache_key(match: MatchedRoute, query: Mapping[str, str]) -> Key:
-    """Return the cache key of a request: its address, and the query parameters that the page accepts."""
-    return match.path, tuple(match.route.known(query).items())

@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response, StreamingResponse
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -35,7 +35,7 @@ from racebot.web.html import templating
 from racebot.web.http.cache import CachedPages
 from racebot.web.http.events import EventStreams
 from racebot.web.routes import NO_PAGE, NO_RACE, NOT_FOUND, MatchedRoute, match_of
-from racebot.web.site.ledger_view import HTML, Content, Moved, Publication, Streamed
+from racebot.web.site.ledger_view import HTML, Content, Moved, Publication
 
 log = logging.getLogger(__name__)
 
@@ -116,9 +116,6 @@ def application(
         known = request.headers.get("if-none-match", "")  # weak or strong: RFC 9110, 13.1.2
         if known.strip() == "*" or found.tag.removeprefix("W/") in known:
             return Response(status_code=304, headers=headers)
-        if isinstance(found, Streamed):
-            chunks = library.chunks(match) if request.method != "HEAD" else iter(())
-            return StreamingResponse(chunks, media_type=found.media_type, headers=headers)
         return Response(found.body, media_type=found.media_type, headers=headers)
 
     @asynccontextmanager

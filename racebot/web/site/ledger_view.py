@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -58,20 +58,7 @@ class Document:
     @cached_property
     def tag(self) -> str:
         """The entity tag: https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3."""
-        return entity_tag(self.body)
-
-
-@dataclass(frozen=True, slots=True)
-class Streamed:
-    """Content too large for memory. `chunks` starts from the beginning; `tag` changes with the body."""
-
-    chunks: Callable[[], Iterator[bytes]]
-    media_type: str
-    tag: str
-
-
-def entity_tag(content: bytes) -> str:
-    return f'W/"{hashlib.sha256(content).hexdigest()[:20]}"'
+        return f'W/"{hashlib.sha256(self.body).hexdigest()[:20]}"'
 
 
 class Moved(NamedTuple):
@@ -80,7 +67,7 @@ class Moved(NamedTuple):
     path: str
 
 
-Content = Document | Streamed | Moved | None  # the content at an address, or None if there is none
+Content = Document | Moved | None  # the content at an address, or None if there is none
 
 
 def theme_beside(database: Path) -> bytes:
