@@ -455,7 +455,7 @@ def test_search_forgives_accents_and_typos(visit: Visit, served: str, exported: 
             expect(page.locator(".rating")).to_be_visible()
 
 
-@pytest.mark.parametrize("path", [RACE, f"{BOARD}/movement.html", PLAYER])
+@pytest.mark.parametrize("path", [RACE, f"{BOARD}/movement.html"])
 def test_arrow_keys_step_through_each_drawing_and_say_what_it_shows(
     visit: Visit, served: str, path: str
 ) -> None:
