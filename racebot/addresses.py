@@ -214,8 +214,7 @@ PLAYER_FEED = Route("players/{player}/{board}/feed.xml")
 OVERLAY_OPTIONS = frozenset(
     {
         *("text", "outline", "background", "accent", "gain", "loss"),
-        *("size", "width", "align", "valign"),
-        "rows",
+        *("size", "rows"),
         "board",
         "delay",
     }

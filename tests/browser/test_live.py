@@ -167,7 +167,6 @@ def test_overlay_grows_with_its_source_and_takes_colors(visit: Visit, served: st
     small, middle, wide, widest = sizes("", 400, 600, 1200, 1920)
     assert middle == pytest.approx(1.5 * small)
     assert widest == pytest.approx(wide), "limited by the height"
-    assert sizes("?width=50", 1200) == pytest.approx([middle])
     assert sizes("?size=200", 400) == pytest.approx([2 * small])
     page = visit(f"{served}{ROOM}?text=ff0000&background=00ff0080")
     assert page.evaluate("getComputedStyle(document.querySelector('th')).color") == "rgb(255, 0, 0)"
@@ -176,18 +175,14 @@ def test_overlay_grows_with_its_source_and_takes_colors(visit: Visit, served: st
     )
 
 
-def test_overlay_stands_where_its_options_say_and_counts_the_rows_without_room(
-    visit: Visit, served: str
-) -> None:
-    page = visit(f"{served}{ROOM}?width=30&align=right&valign=bottom&size=200")
+def test_overlay_counts_the_rows_without_room(visit: Visit, served: str) -> None:
+    page = visit(f"{served}{ROOM}?size=200", width=300)
     rows = page.locator("tbody tr:visible")
     expect(rows).to_have_count(len(NAMES))
     for height in (1080, 240):
-        page.set_viewport_size({"width": 1920, "height": height})
+        page.set_viewport_size({"width": 300, "height": height})
         page.wait_for_timeout(100)
-        box = existing(page.locator("main").bounding_box())
-        assert 1890 < box["x"] + box["width"] < 1920 and height - 30 < box["y"] + box["height"] < height
-        assert box["y"] >= 0
+        assert existing(page.locator("main").bounding_box())["y"] >= 0
     left = len(NAMES) - rows.count()
     assert left > 0
     expect(page.get_by_text(f"and {left} more player")).to_be_visible()

@@ -46,17 +46,11 @@ PRESETS: dict[str, dict[str, str]] = {
     "High contrast": {"background": "000000ff", "accent": "ffe066", "gain": "7dff9b"},
 }
 """Colors that the studio offers, by name."""
-SIDES = {
-    "align": {"left": "flex-start", "center": "center", "right": "flex-end"},
-    "valign": {"top": "flex-start", "middle": "center", "bottom": "flex-end"},
-}
-"""Where an overlay stands in its source, by query parameter, the default first, with the words of CSS."""
 STAGES = ("open", "racing", "finished", "recorded")
 OVERLAYS = {"room": "Room of a category", "player-room": "Room of a player", "player": "Rating of a player"}
 """The kinds of overlay that move on by themselves, by query parameter, with their names."""
 NUMBERS = {
     "size": ("Size of the text, %", 100, 25, 400),
-    "width": ("Width in the source, %", 100, 5, 100),
     "rows": ("Most rows", 12, 1, 60),
     "delay": ("Delay, seconds", 0, 0, 900),
 }
@@ -133,13 +127,8 @@ def _rules(query: Mapping[str, str]) -> str:
         if not _COLOR.fullmatch(color):
             raise BadQueryError(f"{name}: must be a color of 3, 4, 6 or 8 digits, such as ffcc00 or 00000080")
         rules += f"--{name}:#{color};"
-    for name, sides in SIDES.items():
-        side = query.get(name, next(iter(sides)))
-        if side not in sides:
-            raise BadQueryError(f"{name}: must be {', '.join(sides)}")
-        rules += f"--{name}:{sides[side]};"
     times = "td.time{display:none}\n" if size > MOST_SIZE_WITH_TIMES else ""
-    return f":root{{{rules}--size:{size / 100};--width:{_number(query, 'width') / 100}}}\n{times}"
+    return f":root{{{rules}--size:{size / 100}}}\n{times}"
 
 
 def _page(part: Callable[..., Document], part_route: Route) -> Callable[..., Content]:
@@ -246,8 +235,7 @@ def studio(request: PageRequest) -> Content:
     kind = query.get("overlay", "room")
     if kind not in OVERLAYS:
         raise BadQueryError(f"overlay: must be {', '.join(OVERLAYS)}")
-    defaults = {**COLORS, **{name: next(iter(sides)) for name, sides in SIDES.items()}}
-    defaults |= {name: str(default) for name, (_, default, *_) in NUMBERS.items()}
+    defaults = COLORS | {name: str(default) for name, (_, default, *_) in NUMBERS.items()}
     given = {name: value.removeprefix("#") for name, value in options(query).items()}
     chosen = {name: value for name, value in given.items() if value != defaults.get(name)}
     text = query.get("player", "")[:100]
@@ -265,7 +253,6 @@ def studio(request: PageRequest) -> Content:
         overlays=OVERLAYS,
         presets=PRESETS,
         numbers=NUMBERS,
-        sides=SIDES,
         colors=COLORS,
         categories=categories,
         boards=view.boards,
