@@ -93,7 +93,6 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
         lambda text: int(text[1:]) if text else None,
     ),
     "file": ("[^/]+", str, str),
-    "stage": ("open|racing|finished|recorded", str, str),
 }
 """The fields of routes: their regular expressions, and the functions that format and parse them."""
 
@@ -220,7 +219,6 @@ OVERLAY_OPTIONS = frozenset(
     }
 )
 OVERLAYS = _of_server("overlays.html", OVERLAY_OPTIONS | {"overlay", "category", "player"})
-OVERLAY_SAMPLE = _of_server("overlay/sample/{stage}.html", OVERLAY_OPTIONS | {"overlay"})
 LIVE = _of_server("live.html")
 LIVE_PART = _of_server("live/rooms.html")
 RACE_PART = _of_server("live/races/{race}.html")

@@ -163,7 +163,6 @@ CONTENT: Mapping[Route, Callable[..., Content]] = {
     **DATA,
     **live.LIVE,
     addresses.OVERLAYS: live.studio,
-    addresses.OVERLAY_SAMPLE: live.sample,
     addresses.FRONT_CARD: cards.front_card,
     addresses.RACE_CARD: cards.race_card,
     addresses.PLAYER_CARD: cards.player_card,

@@ -58,7 +58,6 @@ SERVED: Mapping[Route, tuple[str, ...]] = {
     addresses.API: ("api/",),
     addresses.LIVE: ("live",),
     addresses.OVERLAYS: ("overlays", "overlays?overlay=player&player=id-r04&text=ffcc00"),
-    addresses.OVERLAY_SAMPLE: ("overlay/sample/racing", "overlay/sample/recorded?overlay=player"),
     addresses.OVERLAY_ROOM: (f"{ROOM}?rows=5",),
     addresses.OVERLAY_PLAYER: ("overlay/player/id-r04",),
     addresses.OVERLAY_PLAYER_ROOM: ("overlay/player/id-r05/room",),

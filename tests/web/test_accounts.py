@@ -71,7 +71,7 @@ def test_hidden_players_have_no_pages(view: LedgerView, path: str) -> None:
 
 def test_programs_cannot_ask_about_hidden_players(view: LedgerView) -> None:
     player = "players/id-ann/orb/any-orb.html"
-    assert body(view, player, vs="id-zaphira") == body(view, player)
+    assert body(view, player, vs="id-zaphira") == body(view, player, vs="id-nobody")
 
 
 def test_odds_do_not_tell_a_hidden_player_from_an_unknown_one(view: LedgerView) -> None:

@@ -102,7 +102,6 @@ def documents(view: LedgerView, route: Route, number: int, *, served: bool) -> I
         "race": "orb/a",
         "category": "orb",
         "event": "orb/event-e",
-        "stage": "open",
     }
     fields |= {"picture": "0" * 24, "page": "1"}
     for player, name in list(zip(PLAYERS, NAMES, strict=True))[number % 5 :: 5][: 1 if few else None]:

@@ -370,6 +370,8 @@ def test_search_finds_races_by_a_part_of_their_name(merge: Merge) -> None:
 def test_a_race_links_the_open_event_of_its_leaderboard_and_a_room_of_the_event_leads_there(
     view: LedgerView, with_event: None
 ) -> None:
+    (event,) = view.ledger.events.all()
+    view.ledger.events.save(replace(event, closed_at=None))
     page = page_at(view, "races/orb/c")
     assert page.count('href="../../event/orb/event-one.html"') == 1
     found = Pages(view, served=True).document("races/orb/room", {})

@@ -8,16 +8,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from operator import itemgetter
-from types import SimpleNamespace
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from racebot import addresses
 from racebot.addresses import OVERLAY_OPTIONS, BadQueryError, Route, link, whole_number
-from racebot.live_file import LiveBoard, LiveEntrant, LiveRoom
+from racebot.live_file import LiveRoom
 from racebot.queries.history import PlayedRace
 from racebot.queries.races import RaceRow, latest_races
-from racebot.races.result import EntrantStatus
 from racebot.web.html import templating
 from racebot.web.html.race import followed_race
 from racebot.web.site.ledger_view import CSS, Content, Document, PageRequest
@@ -46,7 +44,6 @@ PRESETS: dict[str, dict[str, str]] = {
     "High contrast": {"background": "000000ff", "accent": "ffe066", "gain": "7dff9b"},
 }
 """Colors that the studio offers, by name."""
-STAGES = ("open", "racing", "finished", "recorded")
 OVERLAYS = {"room": "Room of a category", "player-room": "Room of a player", "player": "Rating of a player"}
 """The kinds of overlay that move on by themselves, by query parameter, with their names."""
 NUMBERS = {
@@ -55,16 +52,6 @@ NUMBERS = {
     "delay": ("Delay, seconds", 0, 0, 900),
 }
 """The options that are numbers, with their label, default, least and most."""
-INVENTED = (
-    ("Moss", 1712, 0.16, 2911.0, 31, (4, 2)),
-    ("Fern", 1850, 0.37, 2954.0, 4, (1, 1)),
-    ("Little Wren", 1604, 0.09, 3020.5, 17, (7, 6)),
-    ("Otto", 1741, 0.20, 3188.0, -9, (2, 4)),
-    ("Ida", 1655, 0.12, 3402.0, -14, (5, 7)),
-    ("Juno", 1540, 0.06, 0, -29, (9, 9)),
-)
-"""Racers in the order of the result: name, points, chance to win, finish time or 0, change, places."""
-RATED = "Otto"  # the racer of the overlays of a player
 _COLOR = re.compile(r"[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8}")
 
 T = TypeVar("T", LiveRoom | PlayedRace, LiveRoom | RaceRow)
@@ -135,21 +122,16 @@ def _page(part: Callable[..., Document], part_route: Route) -> Callable[..., Con
     """Return the function of a page that shows a part and follows it."""
 
     def content(request: PageRequest, **fields: str) -> Content:
-        delay = _number(options(request.query), "delay")
+        given = options(request.query)
+        delay = _number(given, "delay")
         # A delayed overlay begins empty: what it would show now must not be seen before its time.
         body = b"" if delay else part(request, **fields).body
         kind = "room" if "rows" in part_route.query else "player"
-        return shell(request, kind, body, part_route.path(**fields), delay)
+        query = f"?{urlencode(given)}" if given else ""
+        facts = {"part": part_route.path(**fields), "query": query, "body": body.decode()}
+        return _overlay("overlay.html", request, kind=kind, delay=delay, **facts)
 
     return content
-
-
-def shell(request: PageRequest, kind: str, body: bytes, part: str = "", delay: int = 0) -> Document:
-    """Return the page around an overlay. Without the address of a part, it does not follow anything."""
-    given = options(request.query)
-    query = f"?{urlencode(given)}" if given else ""
-    facts = {"part": part, "query": query, "body": body.decode(), "kind": kind, "delay": delay}
-    return _overlay("overlay.html", request, **facts)
 
 
 def _race_rows(request: PageRequest, race: str | None) -> Document:
@@ -162,19 +144,13 @@ def _race_rows(request: PageRequest, race: str | None) -> Document:
         pairs = zip(request.view.boards_of(report), report.leaderboards, strict=True)
         boards = [(board.address.stem, board.name, part.placed) for board, part in pairs]
     _, name, rows = next((each for each in boards if _wanted(request, each[0])), ("", "", ()))
-    return race_table(request, race, room, rows, name if len(boards) > 1 else "")
-
-
-def race_table(
-    request: PageRequest, race: str | None, room: LiveRoom | None, rows: Sequence[Any], board: str = ""
-) -> Document:
-    """Render the rows of a race on an overlay, with the name of its leaderboard if it has several."""
     heading, limit = "final", _number(request.query, "rows")
     if room is not None:
         known = (each.change if room.finished else each.win_chance for each in rows)
         if any(value is not None for value in known):  # not for a team race or a single entrant
             heading = "provisional" if room.finished else "odds" if room.before_start else "racing"
-    facts = {"race": race, "room": room, "heading": heading, "board": board, "all_rows": rows}
+    facts = {"race": race, "room": room, "heading": heading, "all_rows": rows}
+    facts["board"] = name if len(boards) > 1 else ""
     return _overlay("overlay_room.html", request, rows=rows[:limit], more=len(rows[limit:]), **facts)
 
 
@@ -245,8 +221,10 @@ def studio(request: PageRequest) -> Content:
     identity = player.id if player else "ID"
     route = addresses.OVERLAY_PLAYER if kind == "player" else addresses.OVERLAY_PLAYER_ROOM
     found = addresses.OVERLAY_ROOM.path(race=category) if kind == "room" else route.path(player=identity)
-    shown = {name: value for name, value in chosen.items() if name not in {"delay", "board"}}
-    sample = urlencode({"overlay": kind, **shown})
+    preview = found if kind == "player" and player else None
+    if kind != "player" and (latest := view.latest_races(1)):
+        preview = addresses.OVERLAY_ROOM.path(race=latest[0][1].race)
+    colors = urlencode({name: value for name, value in chosen.items() if name not in {"delay", "board"}})
     return templating.page(
         request,
         "overlays.html",
@@ -263,44 +241,8 @@ def studio(request: PageRequest) -> Content:
         values={"board": "", **defaults, **given},
         options=f"?{urlencode(chosen)}" if chosen else "",
         address=found.removesuffix(".html"),
-        samples={
-            stage: f"{link(request.path, addresses.OVERLAY_SAMPLE.path(stage=stage))}?{sample}"
-            for stage in STAGES
-        },
+        preview=preview and f"{link(request.path, preview)}?{colors}",
     )
-
-
-def sample(request: PageRequest, stage: str) -> Document:
-    """Render an overlay as it is in one stage of the invented race, with the templates of the real ones."""
-    room, recorded = _invented_room(stage), stage == "recorded"
-    board = room.leaderboards[0]
-    if request.query.get("overlay") != "player":
-        body = race_table(request, room.race, None if recorded else room, board.entrants).body
-        return shell(request, "room", body)
-    racer = next(each for each in board.entrants if each.name == RATED)
-    points, place = (racer.after, racer.rank_after) if recorded else (racer.points, racer.rank_before)
-    standing = SimpleNamespace(name=RATED, points=points, place=place, listed=82)
-    facts = {"room": room, "board": board, "live": None if recorded else racer, "change": racer.change}
-    return shell(request, "player", _overlay("overlay_player.html", request, standing=standing, **facts).body)
-
-
-def _invented_room(stage: str) -> LiveRoom:
-    finishers = {"open": 0, "racing": 2}.get(stage, len(INVENTED))
-    over, now = finishers == len(INVENTED), datetime.now(UTC)
-
-    entrants = []
-    for number, (name, points, chance, time, change, places) in enumerate(INVENTED, start=1):
-        done = number <= finishers
-        status = EntrantStatus.RACING if not done else EntrantStatus.DONE if time else EntrantStatus.DNF
-        place, ended = (number, time) if done and time else (None, None)
-        after, gained = (points + change, change) if over else (None, None)
-        known = (name, name, status, place, ended, points, False, chance, None, after, gained)
-        entrants.append(LiveEntrant(*known, *places))
-    entrants.sort(key=lambda each: (each.place or finishers + 1, 0.0 if over else -(each.win_chance or 0)))
-    shown = {"racing": "in_progress", "open": "open"}.get(stage, "finished")
-    started_at = None if stage == "open" else now - timedelta(seconds=2990)
-    board = LiveBoard(None, "", tuple(entrants))
-    return LiveRoom("sample/lucky-heron-1234", "sample", "", shown, now, started_at, None, now, (board,))
 
 
 _OVERLAYS = (

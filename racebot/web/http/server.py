@@ -85,7 +85,8 @@ def application(
 
     # Pictures are many and small, and need no policy.
     other_headers = {route: {"X-Content-Type-Options": "nosniff"} for route in PICTURES}
-    other_headers[addresses.OVERLAY_SAMPLE] = HEADERS | {"Content-Security-Policy": policy("'self'")}
+    framed = HEADERS | {"Content-Security-Policy": policy("'self'")}  # by the studio
+    other_headers |= dict.fromkeys((addresses.OVERLAY_ROOM, addresses.OVERLAY_PLAYER), framed)
 
     async def answer(request: Request) -> Response:
         path = request.path_params["path"]
