@@ -12,7 +12,6 @@ import hashlib
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from inspect import isfunction
 from itertools import pairwise
@@ -20,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import njit
 from numba.extending import overload, register_jitable
 
 from racebot.races.outcome import BoolArray, IntArray
@@ -28,7 +27,6 @@ from racebot.ratings import registry  # noqa: F401 - loads all models
 from racebot.ratings.kernel import KernelModel, KernelRace, PastRace, clamped_group
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.hurdle import after_order, after_race, after_race_of_units
-from racebot.ratings.models.plackett_luce import tied_losses
 from racebot.ratings.numerics.expectation_propagation import jointly
 from racebot.ratings.numerics.order import crowd_level, crowd_moments, on_windows, posterior_moments
 from racebot.ratings.numerics.order_grid import (
@@ -43,11 +41,7 @@ from racebot.ratings.numerics.order_grid import (
 from racebot.ratings.numerics.truncated_normal import pair_moments
 
 _BLOCK = 256
-"""Number of races that compiled code rates at a time. Threads synchronize after each block."""
-_MANY = 16
-"""Fewest candidates to spread over several cores."""
-_PART = 8
-"""Candidates that a core takes at a time."""
+"""Number of races that compiled code rates at a time."""
 
 _REPLACED = (
     after_race,
@@ -59,7 +53,6 @@ _REPLACED = (
     kernels,
     posterior_moments,
     sums,
-    tied_losses,
 )
 """Functions that compiled code replaces below."""
 
@@ -149,15 +142,11 @@ def _sums(values):
     return total, linear, square
 
 
-def _no_losses(rates, mass):
-    return [0.0 for _ in rates], False
-
-
 def _no_evidence(means, variances, winners, losers, margins, rounds, tolerance):
     return [math.nan for _ in means], [math.nan for _ in means]
 
 
-# Larger ties are left to plain Python, and so are teams.
+# Comparisons that form cycles are left to plain Python, and so are teams.
 overload(after_race, inline="always")(lambda skills, race, hurdle, steps: _of_units)
 overload(crowd_level)(lambda windows, a, b, level, start, side: _crowd_level)
 overload(crowd_moments)(lambda windows, a, b, below, level, start, first, second: _crowd_moments)
@@ -167,7 +156,6 @@ overload(kernels)(lambda windows: _kernels)
 overload(integral, jit_options=_SUMS)(lambda values, start, kernel, low, high, side: _integral)
 overload(sums, jit_options=_SUMS)(lambda values: _sums)
 overload(jointly)(lambda means, variances, winners, losers, margins, rounds, tolerance: _no_evidence)
-overload(tied_losses)(lambda rates, mass: _no_losses)
 
 
 class RaceBlock(NamedTuple):
@@ -223,7 +211,7 @@ def _driver(update: Callable[..., bool], steps: int, version: str) -> Callable[.
     file, and `version` those of the kernels.
     """
 
-    @njit(cache=True, nogil=True)
+    @njit(cache=True)
     def drive(table, settings, block, before, after, at):
         if version == "":
             return
@@ -283,13 +271,7 @@ def replay(
         at = np.zeros(len(rows), dtype=np.int64)
         bounds = block.bounds.tolist()
         while (at < len(part)).any():
-            if len(rows) < _MANY:
-                drive(rows, records, block, before, after, at)
-            else:
-                shares = [slice(share, share + _PART) for share in range(0, len(rows), _PART)]
-                calls = [(rows[i], records[i], block, before[i], after[i], at[i]) for i in shares]
-                with ThreadPoolExecutor(get_num_threads()) as threads:
-                    list(threads.map(lambda call: drive(*call), calls))
+            drive(rows, records, block, before, after, at)
             for c in np.flatnonzero(at < len(part)).tolist():
                 race, entrants = part[at[c]], slice(*bounds[at[c] : at[c] + 2])
                 after[c, entrants] = model.rate_candidate(before[c, entrants], race.outcome, settings[c])

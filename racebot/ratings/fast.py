@@ -55,4 +55,4 @@ def replay(
 
 def compiles(model: RatingModel) -> bool:
     """Return True if replays of this model are compiled."""
-    return AVAILABLE and isinstance(model, KernelModel) and model.compilable
+    return AVAILABLE and isinstance(model, KernelModel)

@@ -111,11 +111,6 @@ class KernelModel(RatingModel, ABC):
     """Named tuple of the kernel's parameters. If the last is `bends`, it holds all remaining numbers."""
     step_names: ClassVar[tuple[str, ...]] = ("after",)
 
-    @property
-    def compilable(self) -> bool:
-        """Return True if the compiled kernel covers the model's options."""
-        return True
-
     @cached_property
     def settings(self) -> FloatArray:
         """Return the kernel's parameters: shape [p], or [candidates, p] in a sweep."""

@@ -30,8 +30,7 @@ CLOSE_FOR = {"trueskill": 1e-4, "thurstone": 1e-4, "thurstone-filter": 1e-8, "th
 HURDLES: list[tuple[str, dict[str, Any]]] = [
     ("thurstone-hurdle", {"spare_finishers": False, "level": 1.95, "width": 2.48}),
     ("thurstone-hurdle", {"yearly_drift": 0.8}),
-    ("thurstone-hurdle", {"lapse": 0.3, "level": -1.0}),
-    ("thurstone-filter", {"spare_finishers": False, "level": -5.28, "width": 2.01, "lapse": 0.0744}),
+    ("thurstone-filter", {"spare_finishers": False, "level": -5.28, "width": 2.01}),
     ("plackett-luce-hurdle", {"spare_finishers": False}),
     ("plackett-luce-hurdle", {"floor": None, "rates": (0.4,)}),
 ]
@@ -43,12 +42,6 @@ UNITS = {"trueskill": 4.0, "multielo": 200.0, "elo-ffa": 200.0, "glicko-ffa": 20
 TWO_PLAYERS = {"elo-exponential", "elo-gaussian"}
 """Models that refuse more than two entrants."""
 
-DRAWS = {
-    "winner": "a winner who ties with a weaker player has half lost to that player",
-    "unfinished": "an unfinished player has half a win over each other one",
-    "last": "the last finisher has half a win over the dummy",
-    "better": "half a win over a strong player can be worth more than a place",
-}
 DOUBT = {
     "winner": "doubt is added before every race, and an expected win may take away less of it",
     "unfinished": "any result takes doubt away, which raises a rating that subtracts it",
@@ -56,11 +49,6 @@ DOUBT = {
 }
 
 EXCEPTIONS: dict[tuple[str, str], dict[str, str]] = {
-    ("elo-ffa", "tie"): DRAWS,
-    ("glicko-ffa", "tie"): DRAWS,
-    ("multielo", "tie"): DRAWS,
-    ("pairwise-elo", "tie"): DRAWS,
-    ("plackett-luce", "tie"): DRAWS,
     ("previous-rank", ""): {
         "winner": "two who share the first place are both one and a halfth",
         "unfinished": "any rank in a small race is better than a bad one in a large race",

@@ -22,7 +22,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "plackett-luce": ("initial_rating", {}),
     "plackett-luce, reversed": ("initial_rating", {"orientation": "reversed"}),
     "plackett-luce, independent": ("initial_rating", {"unfinished": "independent", "dummy": None}),
-    "plackett-luce, tie": ("initial_rating", {"unfinished": "tie"}),
     "plackett-luce-hurdle": ("level", {}),
     "thurstone-filter": ("level", {"spare_finishers": True}),
     "trueskill": ("sigma", {}),

@@ -23,13 +23,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
 from racebot.ratings.kernel import Columns, KernelModel, KernelRace, to_rows
 from racebot.ratings.model import FloatArray, Number, PredictsFinish, PredictsPerformance, to_points
 from racebot.ratings.numerics.order import posterior_moments
-from racebot.ratings.numerics.truncated_normal import normal_cdf, win
-from racebot.ratings.parameters import broadcast_to, parameter
+from racebot.ratings.numerics.truncated_normal import win
+from racebot.ratings.parameters import Parameters, broadcast_to, parameter
 
 LONGEST_ABSENCE = 365.0
 """Days of absence after which uncertainty stops growing."""
@@ -46,17 +45,10 @@ Skills = tuple[list[float], list[float]]
 
 
 class Hurdle(NamedTuple):
-    """A player of skill s finishes with probability (1 - q)·Φ((s - a)/b).
-
-    Attributes:
-        level: a, the skill at which half of the players finish, apart from lapses.
-        noise: b², greater than zero.
-        lapse: q, the probability of a DNF for reasons unrelated to skill; below 1.
-    """
+    """A player of skill s finishes with probability Φ((s - a)/b), where a is `level`, and b² > 0 `noise`."""
 
     level: float
     noise: float
-    lapse: float
 
 
 def raised_to_forfeit(rating: float, forfeit: float, spare_finishers: float) -> float:
@@ -70,19 +62,15 @@ def raised_to_forfeit(rating: float, forfeit: float, spare_finishers: float) -> 
 def after_hurdle(mean: float, variance: float, unfinished: bool, hurdle: Hurdle) -> tuple[float, float]:
     """Update a skill estimate N(mean, variance) after a finish or a DNF, by moment matching.
 
-    The density is multiplied by Φ((s - a)/b) for a finisher, and by q + (1 - q)·Φ((a - s)/b) otherwise. With
+    The density is multiplied by Φ((s - a)/b) for a finisher, and by Φ((a - s)/b) otherwise. With
     t = (m - a)/√(b² + v), and V and W of `truncated_normal`, a finisher's m rises by v/√(b² + v)·V(t) and v
-    falls by v²/(b² + v)·W(t). A DNF is the mirror image, reduced by the posterior probability of a lapse.
+    falls by v²/(b² + v)·W(t). A DNF is the mirror image.
 
     A finish never lowers the mean and a DNF never raises it. The variance stays above v·b²/(b² + v).
     """
     root = math.sqrt(hurdle.noise + variance)
     t = (hurdle.level - mean) / root if unfinished else (mean - hurdle.level) / root
     pull, shrink = win(t, 0.0)
-    if unfinished and hurdle.lapse > 0.0:
-        skill = (1.0 - hurdle.lapse) * normal_cdf(t)
-        pull = pull * (skill / (hurdle.lapse + skill))
-        shrink = pull * (pull + t)
     gain = variance / root
     moved = mean - gain * pull if unfinished else mean + gain * pull
     return moved, variance - gain * gain * shrink
@@ -213,11 +201,9 @@ class HurdleModel(KernelModel, PredictsFinish):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianHurdleModel(HurdleModel, PredictsPerformance):
-    """Base class of the hurdle models with Gaussian skills. Its defaults are those of `thurstone-hurdle`.
+    """Base class of the hurdle models with Gaussian skills. Its defaults are those of `thurstone-hurdle`."""
 
-    Raises:
-        ModelError: on creation, if the lapse is not below 1.
-    """
+    former: ClassVar[Parameters] = {"lapse": 0.0}
 
     level: Number = parameter(
         0.80, help="a of the hurdle: the skill at which half of the players finish", search=(-8.0, 6.0)
@@ -227,12 +213,6 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
         help="b of the hurdle: the larger, the less a finish or a DNF counts",
         positive=True,
         search=(0.3, 8.0),
-    )
-    lapse: Number = parameter(
-        0.0,
-        help="q of the hurdle: probability of a DNF regardless of skill; below 1. With spare_finishers, any "
-        "q above 0 makes all ratings rise",
-        minimum=0.0,
     )
     finish_level: Number = parameter(
         -1.34, help="rating at which a finish is forecast at 50 %", search=(-8.0, 6.0)
@@ -263,10 +243,6 @@ class GaussianHurdleModel(HurdleModel, PredictsPerformance):
     spare_finishers: bool = parameter(True, help="whether a finisher never loses more than for a forfeit")
     newcomer_points: Number = parameter(1000.0, help="points of a newcomer")
     points_scale: Number = parameter(250.0, help="points per unit of rating", positive=True)
-
-    def __post_init__(self) -> None:
-        if np.any(np.asarray(self.lapse) >= 1.0):
-            raise ModelError(f"{self.key}: lapse={self.lapse!r} is not below 1")
 
     @abstractmethod
     def skill_variance(self, states: FloatArray) -> FloatArray:

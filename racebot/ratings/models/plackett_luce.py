@@ -25,19 +25,16 @@ from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.single import SingleParameterModel, above_floor, inherited, learning_rate_at
 from racebot.ratings.parameters import parameter, stack_parameters
 
-EXACT, INDEPENDENT, TIE = 0.0, 1.0, 2.0
-"""The values of `PlackettLuce.unfinished` in the kernel's settings."""
-_WORDS = {"exact": EXACT, "independent": INDEPENDENT, "tie": TIE}
 PRECISION = 1e-11
 """Relative error tolerance of the integrals over time."""
 
 
 class PlackettLuceParameters(NamedTuple):
-    """The parameters of `update`: `unfinished` is `EXACT`, `INDEPENDENT` or `TIE`, `backwards` 0 or 1."""
+    """The parameters of `update`: `independent` and `backwards` are 0 or 1."""
 
     dummy: float
     floor: float
-    unfinished: float
+    independent: float
     backwards: float
     bends: Sequence[float]
 
@@ -56,18 +53,18 @@ def update(before: Columns, race: KernelRace, settings: PlackettLuceParameters, 
         order.append(i)  # noqa: PERF402 - Numba cannot extend a list by an array
     if settings.backwards > 0.0:
         order = order[::-1]
-    moves, sound = order_gradient(ratings, groups, order, settings.unfinished, settings.backwards > 0.0)
+    moves = order_gradient(ratings, groups, order, settings.independent > 0.0, settings.backwards > 0.0)
     for i in range(size):
         rating = ratings[i]
         moved = rating + learning_rate_at(rating, settings.bends) * moves[i]
         steps[0][0][i] = above_floor(moved, rating, settings.floor)
-    return sound
+    return True
 
 
 def order_gradient(
-    ratings: list[float], groups: Sequence[int], order: Sequence[int], unfinished: float, backwards: bool
-) -> tuple[list[float], bool]:
-    """Return the gradient of the log-likelihood of an order, and False if compiled code cannot compute it.
+    ratings: list[float], groups: Sequence[int], order: Sequence[int], independent: bool, backwards: bool
+) -> list[float]:
+    """Return the gradient of the log-likelihood of an order.
 
     `order` holds the entrants to compare in the order of their elimination: worst first, or best first if
     `backwards`. Members of a group are neighbors.
@@ -88,13 +85,9 @@ def order_gradient(
         while stop < count and groups[order[stop]] == groups[order[start]]:
             stop += 1
         mass = masses[stop]
-        if unfinished == TIE and stop - start > 1:
-            losses, sound = tied_losses(rates[start:stop], mass)
-            if not sound:
-                return moves, False
-        elif stop == count:
+        if stop == count:
             losses = [0.0 for _ in range(start, stop)]
-        elif unfinished == INDEPENDENT or stop - start == 1:
+        elif independent or stop - start == 1:
             losses = [mass / (rates[k] + mass) for k in range(start, stop)]
         else:
             losses = unobserved_losses(rates[start:stop], mass)
@@ -105,7 +98,7 @@ def order_gradient(
         if stop < count:
             shares += lost / mass
         start = stop
-    return moves, True
+    return moves
 
 
 def unobserved_losses(rates: list[float], mass: float) -> list[float]:
@@ -122,7 +115,7 @@ def unobserved_losses(rates: list[float], mass: float) -> list[float]:
     # Over the time t of the first clock among the rest, with M the sum of their rates,
     # P = ∫ M e^(-tM) ∏ (1 - e^(-tλ)) dt. A loss is the mean of y / (e^y - 1) with y = tλ.
     m = len(rates)
-    x = time_axis(m, 0.0)
+    x = time_axis(m)
     t = np.exp(x)
     log_weight = x - t
     share = np.empty((m, len(x)))
@@ -137,45 +130,14 @@ def unobserved_losses(rates: list[float], mass: float) -> list[float]:
     return [float((weight * share[k]).sum() / total) for k in range(m)]
 
 
-def time_axis(m: int, spread: float) -> FloatArray:
+def time_axis(m: int) -> FloatArray:
     """Return a uniform grid in log t for m members, for the trapezoid rule.
 
     The rule converges geometrically. The hardest integrand is that of the Gamma function, t^m e^(-t).
-    `spread` is the logarithm of the ratio of the fastest clock to the one that rings at about t = 1.
     """
-    low, high = math.log(PRECISION) - 2.0 - spread, math.log(m + 30.0 + 9.0 * math.sqrt(m))
+    low, high = math.log(PRECISION) - 2.0, math.log(m + 30.0 + 9.0 * math.sqrt(m))
     step = 0.8 / math.sqrt(m + 3.0)
     return np.asarray(low + step * np.arange(math.ceil((high - low) / step)))
-
-
-def tied_losses(rates: list[float], mass: float) -> tuple[list[float], bool]:
-    """Return the mean loss of each member over all orders of a group that is eliminated before the rest.
-
-    Losses are negative for members who gain. Each set of s of the m members remains with probability
-    1 / C(m, s) = (m+1) ∫ p^s (1-p)^(m-s) dp over (0, 1). The sum over all sets that contain member k becomes
-
-        loss = 1 - (m+1) ∫∫ λ e^(-t(M+λ)) p ∏ (1 - p + p e^(-tλ')) dp dt,
-
-    with M the mass of the rest, and the product over the other members. It is a polynomial in p, so
-    Gauss-Legendre quadrature is exact.
-    """
-    m = len(rates)
-    speeds = np.array(rates)
-    total = speeds + mass
-    slowest = total.min()
-    x = time_axis(m, math.log(total.max() / slowest))
-    t = np.exp(x)
-    y = (speeds / slowest)[:, np.newaxis] * t
-    own = np.exp(-(total / slowest)[:, np.newaxis] * t) * y
-    fallen = np.expm1(-y)
-    nodes, weights = np.polynomial.legendre.leggauss(m // 2 + 1)
-    kept = np.zeros(m)
-    for p, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
-        factors = np.log1p(p * fallen)
-        others = np.exp(factors.sum(0) - factors)
-        kept += weight * p * (own * others).sum(1)
-    losses: list[float] = (1 - (m + 1) * (x[1] - x[0]) * kept).tolist()
-    return losses, True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,10 +147,8 @@ class PlackettLuce(KernelModel, SingleParameterModel):
     The default numbers are the published ones (section 5.2). The published figures are those of
     `unfinished=independent`, and section 4 describes `exact`. `unfinished` selects how to treat a group of
     several entrants (DNFs, finishers with equal times, or entrants who share the last place with the dummy):
-
-    - exact: marginalise over the unobserved order within the group.
-    - independent: treat each member as if it had met the rest of the race alone.
-    - tie: average over every order of the group, so that two tied entrants get half a win each.
+    `exact` marginalises over the unobserved order within the group, and `independent` treats each member as
+    if it had met the rest of the race alone.
     """
 
     key: ClassVar[str] = "plackett-luce"
@@ -203,7 +163,7 @@ class PlackettLuce(KernelModel, SingleParameterModel):
     unfinished: str = parameter(
         "exact",
         help="how players who share a place, such as those who did not finish, are compared",
-        choices=("exact", "independent", "tie"),
+        choices=("exact", "independent"),
     )
     orientation: str = parameter(
         "standard",
@@ -211,14 +171,10 @@ class PlackettLuce(KernelModel, SingleParameterModel):
         choices=("standard", "reversed"),
     )
 
-    @property
-    def compilable(self) -> bool:
-        return self.unfinished != "tie"
-
     @cached_property
     def settings(self) -> FloatArray:
-        backwards = float(self.orientation == "reversed")
-        return stack_parameters((*self.dummy_and_floor, _WORDS[self.unfinished], backwards, *self.bends))
+        words = self.unfinished == "independent", self.orientation == "reversed"
+        return stack_parameters((*self.dummy_and_floor, *map(float, words), *self.bends))
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         return scipy.special.expit(a[..., 0] - b[..., 0])

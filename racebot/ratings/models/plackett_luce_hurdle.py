@@ -19,7 +19,7 @@ import scipy
 from racebot.ratings.kernel import Columns, KernelRace
 from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.hurdle import GaussianHurdleModel, HurdleModel, of_teams, raised_to_forfeit
-from racebot.ratings.models.plackett_luce import EXACT, order_gradient
+from racebot.ratings.models.plackett_luce import order_gradient
 from racebot.ratings.models.single import SingleParameterModel, above_floor, inherited, learning_rate_at
 from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, stack_parameters
 
@@ -41,7 +41,7 @@ def update(
     finish, place, limit = steps[0], steps[1], steps[2]
     ratings = [rating for rating in before[0]]  # noqa: C416 - for Numba
     means = ratings if len(race.sizes) == len(ratings) else of_teams(ratings, race, 1)
-    gradient, sound = finishers_gradient(means, race)
+    gradient = finishers_gradient(means, race)
     for i in range(len(ratings)):
         k, rating = race.unit[i], ratings[i]
         rate = learning_rate_at(rating, settings.bends) / race.sizes[k]
@@ -53,7 +53,7 @@ def update(
         moved = above_floor(moved, rating, settings.floor)
         # Clamp: if all entrants finished, last place gains nothing.
         limit[0][i] = min(moved, rating) if race.group[k] == race.clamped else moved
-    return sound
+    return True
 
 
 def logistic(x: float) -> float:
@@ -68,8 +68,8 @@ def hurdle_gradient(rating: float, unfinished: bool, level: float, width: float)
     return -chance / width if unfinished else (1.0 - chance) / width
 
 
-def finishers_gradient(ratings: list[float], race: KernelRace) -> tuple[list[float], bool]:
-    """Return the gradient of the log-likelihood of the finishers' order, 0 for others; see `order_gradient`.
+def finishers_gradient(ratings: list[float], race: KernelRace) -> list[float]:
+    """Return the gradient of the log-likelihood of the finishers' order, 0 for others.
 
     Finishers are eliminated one by one, each with probability e^(-r) / M, where M is the sum over the
     remaining finishers. The order within a shared place is marginalised.
@@ -78,7 +78,7 @@ def finishers_gradient(ratings: list[float], race: KernelRace) -> tuple[list[flo
     count = len(order)
     for k in range(count - 1):
         if race.group[order[k]] == race.group[order[k + 1]]:
-            return order_gradient(ratings, race.group, order, EXACT, False)
+            return order_gradient(ratings, race.group, order, False, False)
     moves = [0.0 for _ in ratings]
     rates = [math.exp(-rating) for rating in ratings]
     mass = 0.0
@@ -94,7 +94,7 @@ def finishers_gradient(ratings: list[float], race: KernelRace) -> tuple[list[flo
             moves[i] = rates[i] * shares - 1.0
         else:
             moves[i] = rates[i] * shares
-    return moves, True
+    return moves
 
 
 @dataclass(frozen=True, kw_only=True)

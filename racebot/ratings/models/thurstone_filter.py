@@ -36,7 +36,6 @@ class FilterParameters(NamedTuple):
     conservative: float
     level: float
     width: float
-    lapse: float
     spare_finishers: float
 
 
@@ -44,7 +43,7 @@ def update(before: Columns, race: KernelRace, settings: FilterParameters, steps:
     """Rate one race; see `racebot.ratings.kernel` for the arguments."""
     finish, place, limit = steps[0], steps[1], steps[2]
     drift, daily = settings.race_drift, settings.daily_drift
-    hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
+    hurdle = Hurdle(settings.level, settings.width * settings.width)
     size = len(before[0])
     means, grown = before[0], [0.0] * size
     for i in range(size):

@@ -39,7 +39,6 @@ class HurdleParameters(NamedTuple):
     settling: float
     level: float
     width: float
-    lapse: float
     yearly_drift: float
     spare_finishers: float
 
@@ -55,7 +54,7 @@ def update(before: Columns, race: KernelRace, settings: HurdleParameters, steps:
         yearly = settings.yearly_drift * settings.yearly_drift / LONGEST_ABSENCE
         for i in range(len(variances)):
             variances[i] += yearly * days_away(before[2][i], race.day)
-    hurdle = Hurdle(settings.level, settings.width * settings.width, settings.lapse)
+    hurdle = Hurdle(settings.level, settings.width * settings.width)
     sound = after_race((ratings, variances), race, hurdle, steps)
     for i in range(len(ratings)):
         # Until it is filled, `limit` holds the skill after a forfeit.

@@ -62,11 +62,6 @@ def draw(t: float, margin: float) -> tuple[float, float]:
     return copysign(v, -t), min(max(w, 0.0), 1.0)
 
 
-def normal_cdf(x: float) -> float:
-    """Return Φ(x)."""
-    return 0.5 * erfc(-ROOT_HALF * x)
-
-
 def mills(z: float) -> float:
     """Return Mills' ratio Φ(−z)/φ(z), for z ≥ −35."""
     if z < _TAIL:

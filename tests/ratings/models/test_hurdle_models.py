@@ -37,7 +37,6 @@ FILTER_WITHOUT_FLOOR: dict[str, Any] = {
     "conservative": 1.31,
     "level": -5.28,
     "width": 2.01,
-    "lapse": 0.0744,
     "odds_scale": 1.0,
     "odds_doubt": 1.0,
     "spare_finishers": False,
@@ -78,7 +77,7 @@ def test_the_default_model_agrees_with_a_race_worked_by_hand() -> None:
 
 TEAM_MODELS: list[tuple[str, dict[str, Any]]] = [
     ("thurstone-hurdle", {**WITHOUT_FLOOR, "yearly_drift": 0.7}),
-    ("thurstone-filter", {**FILTER_WITHOUT_FLOOR, "lapse": 0.0}),
+    ("thurstone-filter", FILTER_WITHOUT_FLOOR),
 ]
 
 
@@ -125,7 +124,7 @@ def test_a_team_finishes_or_not_as_the_mean_of_its_members(
 @pytest.mark.parametrize(("key", "parameters"), TEAM_MODELS, ids=lambda value: str(value)[:16])
 def test_the_order_of_teams_agrees_with_simulation(key: str, parameters: dict[str, Any]) -> None:
     """A team of three before one and two who tie, within 5 standard errors. Finishing says nothing here."""
-    model: Any = create(key, {**parameters, "width": 1e5, "lapse": 0.0})
+    model: Any = create(key, {**parameters, "width": 1e5})
     team, group = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 0, 0, 1, 1, 1])
     random = np.random.default_rng(8)
     states = np.stack([random.normal(0.0, 1.0, 6), random.uniform(0.3, 3.0, 6), np.full(6, 900.0)], -1)
@@ -232,7 +231,7 @@ def test_the_filter_agrees_with_a_race_worked_by_hand() -> None:
 
         def log_factor(s: FloatArray, unfinished: bool = unfinished) -> FloatArray:
             t = (s + 5.28) / 2.01
-            return np.log(0.0744 + (1 - 0.0744) * ndtr(-t)) if unfinished else log_ndtr(t)
+            return log_ndtr(-t if unfinished else t)
 
         moved.append(posterior(log_factor, mean, variance))
     (m0, v0), (m1, v1), (m2, v2) = moved
@@ -334,12 +333,6 @@ def test_newcomers_have_1000_points_with_any_parameters(name: str) -> None:
     better = model.rate(np.stack([newcomer] * 2), Outcome.of([1], unfinished=1))
     won, lost = model.points(better).tolist()
     assert 500 < lost < 1000 < won < 1700
-
-
-@pytest.mark.parametrize("name", ["thurstone-hurdle", "thurstone-filter"])
-def test_a_lapse_outside_0_to_1_is_refused(name: str) -> None:
-    with pytest.raises(ModelError, match="not below 1"):
-        create(name, {"lapse": 1.0})
 
 
 def test_finishing_last_can_cost_more_than_giving_up_unless_finishers_are_spared() -> None:
