@@ -137,16 +137,6 @@ async def test_refused_requests_are_repeated_after_a_pause(channel: Channel, fau
     assert (channel.requests(), channel.site.posts) == (3, 1)
 
 
-async def test_pauses_grow_where_discord_names_none(channel: Channel, monkeypatch) -> None:
-    pauses = iter((0.01, 0.02, 0.03))
-    monkeypatch.setattr("racebot.bot.failures.retry_pauses", lambda: pauses)
-    channel.start()
-    channel.faults.fail_http(3, path="/api/")
-    channel.record()
-    assert len(await channel.shown()) == 1
-    assert list(pauses) == []
-
-
 async def test_race_that_cannot_be_drawn_keeps_no_other_waiting(channel: Channel, monkeypatch) -> None:
     def embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
         assert post.race != NAME
@@ -264,15 +254,6 @@ async def test_scores_stand_in_place_of_points_where_they_order_the_leaderboard(
     assert "**2** Ann · 1:01:00 · 100.0 (1st with 67.2)" in last.replace("\\", "")
 
 
-async def test_league_race_says_when_its_result_is_final(made: Make) -> None:
-    own = {"name": "Any Orb", "goals": ["Any Orb"], "scoring": "sgl-2025", "counts": "finished"}
-    channel = made(leaderboards=[own])
-    channel.follower.show_final(FINISHED)
-    (text,) = await channel.shown()
-    lines = text.replace("\\", "").splitlines()
-    assert lines[:2] == ["Ratings (Any Orb), final in 60 minutes", "Scores (Any Orb, race 1)"]
-
-
 async def test_win_of_a_newcomer_is_no_upset(channel: Channel) -> None:
     for number in range(12):
         channel.record(result(f"r{number}", "bo cy", after=number))
@@ -348,18 +329,6 @@ async def test_new_places_stay_after_the_record(channel: Channel) -> None:
     for race in last:
         channel.follower.show_final(race)
     assert "▲ 1st" in (await channel.shown())[-1]
-
-
-@pytest.mark.long
-async def test_day_of_races_takes_two_requests_each(channel: Channel) -> None:
-    for number in range(200):
-        race = result(f"r{number}", "ann bo cy", after=number / 10, recorded=False)
-        channel.follower.show_final(race)
-        await channel.sender.send()
-        channel.record(replace(race, recorded=True))
-        await channel.sender.send()
-    await channel.shown()
-    assert (channel.requests(), channel.site.posts) == (400, 200), "no request was refused"
 
 
 @pytest.mark.parametrize(

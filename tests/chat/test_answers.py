@@ -140,13 +140,6 @@ def test_punctuation_around_a_name_is_ignored_unless_it_is_part_of_it(ledger: Le
     assert ask(Command.RATING, "Bo?").startswith("Bo?: ")
 
 
-def test_a_number_sign_alone_suggests_nobody(ledger: Ledger) -> None:
-    ask = asking(ledger)
-    add(ledger, result("d", after=4, entrants=(entrant("eve", time=1, discriminator="0001"), entrant("bo"))))
-    for typed in ("#", "#0", "#0001"):
-        assert ask(Command.RATING, typed) == "No player has that name."
-
-
 @pytest.mark.parametrize(
     ("name", "typed", "shown"), [("Wide  Name", "wide name", "Wide Name"), ("Łæß", "laess", "Łæß")]
 )
@@ -195,14 +188,6 @@ def test_unlisted_player_learns_the_reason(ledger: Ledger) -> None:
     three = asking(ledger, minimum_finishes=3)
     assert f"Ann: {mine}, " in three(Command.RATING)
     assert three(Command.LEADERBOARD, by=CY).endswith(", 3 more finishes to be ranked")
-
-
-def test_counts_of_one_are_in_the_singular(ledger: Ledger) -> None:
-    ask = asking(ledger)
-    assert "3 races, 1 win, 3 finished" in ask(Command.RATING, "bo")
-    add(ledger, result("d", "di ann", after=9))
-    assert ask(Command.RATING, "di").endswith(" · 1 race, 1 win, 1 finished")
-    assert "Ann vs Di: 0–1 in 1 race · " in ask(Command.VERSUS, "di")
 
 
 def test_inactive_player_learns_the_reason(ledger: Ledger) -> None:
@@ -451,8 +436,3 @@ def test_before_a_goals_first_race_everybody_is_new(ledger: Ledger) -> None:
 def test_commands_are_silent_in_races_of_a_goal_that_is_not_rated(ledger: Ledger) -> None:
     rules = RatingRules(LeaderboardConfig("trueskill"), goals={CATEGORY: frozenset({"Other"})})
     assert asked(Settler(ledger, rules), Command.RATING) == ""
-
-
-def test_empty_texts_are_silent(ledger: Ledger) -> None:
-    ask = asking(ledger, texts=Texts(versus_whom="", rating_newcomer="", unknown_player=""))
-    assert ask(Command.VERSUS) == ask(Command.RATING, by=DI) == ask(Command.RATING, "nobody") == ""

@@ -76,12 +76,6 @@ def test_a_rating_message_lists_entrants_by_place_and_breaks_between_them() -> N
     assert not any(" " in entry for entry in entries)
 
 
-def test_ties_share_a_place() -> None:
-    race = result("r", "ann=bo cy")
-    changes = [change("ann", 1, 1500, 1510), change("bo", 1, 1600, 1605), change("cy", 3, 1500, 1485)]
-    assert written(race, changes) == ["1 Bo 1605 (+5)", "1 Ann 1510 (+10)", "3 Cy 1485 (−15)"]
-
-
 def test_unfinished_come_before_disqualified_by_points_and_then_by_name() -> None:
     race = result("r", "ann", dnf="bo di", dq="cy")
     places = {"di": 1490, "cy": 1690, "bo": 1490}
@@ -93,18 +87,6 @@ def test_unfinished_come_before_disqualified_by_points_and_then_by_name() -> Non
     assert written(race, changes) == shown
 
 
-def test_newcomers_are_marked() -> None:
-    changes = [change("ann", 1, 250, 400, races=0), change("bo", 2, -5, -5)]
-    assert written(result("r", "ann bo"), changes) == ["1 Ann 400 (+150, new)", "2 Bo −5 (±0)"]
-
-
-def test_new_places_on_the_leaderboard_are_marked() -> None:
-    (text,) = announcement([replace(rated(), moves={"id-ann": 5, "id-cy": -12})])
-    assert "(+33, ▲ 5th)" in spaced(text)
-    assert "(−18, ▼ 12th)" in spaced(text)
-    assert "(−9)" in text
-
-
 def test_two_leaderboards_share_one_message() -> None:
     boards = [rated(board="S4"), rated(board="All time")]
     (text,) = announcement(boards)
@@ -112,23 +94,10 @@ def test_two_leaderboards_share_one_message() -> None:
     assert spaced(text) == f"{OPENING}S4: {entries} · All time: {entries}"
 
 
-def test_a_team_race_says_so_once() -> None:
-    boards = [rated(changes=[], note=TEAM_RACE), rated(changes=[], board="All time", note=TEAM_RACE)]
-    assert announcement(boards) == ["Team races are not rated (Any Orb)."]
-    assert announcement(boards, Texts(team_race="")) == []
-
-
 def test_nothing_is_said_about_a_race_that_changes_nothing_or_with_an_empty_text() -> None:
     assert announcement([rated(changes=[])]) == []
     assert announcement([rated()], Texts(provisional="")) == []
     assert correction([rated()], {}, [], Texts(correction="")) == []
-
-
-def test_wording_can_be_changed() -> None:
-    texts = Texts(provisional="{goal}! ", player="{name}: {change}{new}", new="*", separator=" | ")
-    race = result("a", "ann bo")
-    changes = [change("ann", 1, 1000, 1012), change("bo", 2, 1000, 995, races=0)]
-    assert announced(race, changes, texts) == ["Any Orb! Ann: +12 | Bo: −5*"]
 
 
 # Corrections
@@ -217,11 +186,6 @@ def test_teams_are_named_before_their_members() -> None:
     assert written(race, changes)[0].startswith("1 Ann 1000 ("), "where each member counts alone"
 
 
-def test_equal_texts_for_players_and_teams_make_no_teams_of_players() -> None:
-    texts = Texts(player="{place} {name}", team_member="{place} {name}")
-    assert written(RACE, CHANGES, texts) == ["1 Ann", "2 Bo", "DNF Cy"]
-
-
 # Length
 
 
@@ -244,13 +208,6 @@ def test_large_races_take_few_messages(entrants: int, most: int) -> None:
     bodies = [messages[0].removeprefix(OPENING), *(text.removeprefix(CONTINUED) for text in messages[1:])]
     shown = [entry for body in bodies for entry in body.split(SEPARATOR)]
     assert shown == list(players(race).values()), "every entrant once, in one piece"
-
-
-def test_a_message_is_split_between_parts() -> None:
-    texts = Texts(continued="… ")
-    assert split("Go: ", ["aaa", "bbb", "cc"], texts, 13) == [f"Go: aaa{SEPARATOR}bbb", "… cc"]
-    assert split("Go: ", ["aaa", "bbb"], texts, 12) == ["Go: aaa", "… bbb"]
-    assert split("Go: ", []) == ["Go: "]
 
 
 @given(st.text(max_size=30), st.lists(st.text(min_size=1, max_size=40), max_size=12), st.integers(20, 60))

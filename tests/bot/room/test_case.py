@@ -218,17 +218,6 @@ def test_no_sequence_of_frames_settles_a_race_twice(sequence: list[tuple[Race, f
             stood = None
 
 
-def test_a_result_holds_until_another_follows_or_the_race_is_recorded(room: Room) -> None:
-    assert not room.case.holds(FIRST)
-    room.on_frame(seen(FIRST, 1), 100)
-    assert room.case.holds(FIRST)
-    room.on_frame(seen(SECOND, 2), 101)
-    assert room.case.holds(SECOND)
-    assert not room.case.holds(FIRST)
-    room.on_frame(seen(replace(SECOND, recorded=True), 3), 102)
-    assert not room.case.holds(SECOND)
-
-
 # Edits, which only HTTP shows
 
 EDITED = replace(FIRST, entrants=(ANN, replace(BO, finish_time=HOUR // 2), CY))

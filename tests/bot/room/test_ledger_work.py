@@ -168,15 +168,6 @@ def test_an_announcement_names_all_changes_and_settles_nothing(follower: Followe
     assert dump(follower.ledger) == before
 
 
-def test_a_finished_race_is_pending_before_it_is_announced(follower: Follower) -> None:
-    follower.read(seen(FINISHED))
-    before = dump(follower.ledger)
-    follower.read(seen(FINISHED))
-    assert dump(follower.ledger) == before
-    assert (follower.row().category, follower.row().ended_at) == (CATEGORY, NOON)
-    assert follower.ledger.messages.of(NAME) == []
-
-
 def test_an_old_result_is_not_announced(follower: Follower, clock: Clock) -> None:
     """Its racers have left the room."""
     clock.now = NOON + timedelta(hours=1, seconds=1)
@@ -276,12 +267,6 @@ def test_a_deleted_account_is_an_edit_that_names_nobody(follower: Follower) -> N
     assert "Ann" not in text
 
 
-def test_nothing_is_left_to_change_after_a_correction(follower: Follower) -> None:
-    follower.announce(FINISHED)
-    follower.show_final(result("r", dnf="ann cy", dq="bo", recorded=False))
-    assert waiting(follower) == ["Correction: no rating changes"]
-
-
 def test_a_half_sent_announcement_is_completed(follower: Follower) -> None:
     many = " ".join(f"player-{n:02}-{'x' * 15}" for n in range(40))
     finished = result("r", many, recorded=False)
@@ -318,15 +303,6 @@ def test_final_changes_leave_hidden_players_out(follower: Follower, ledger: Ledg
     assert isinstance(meta.message.body, MetaBody)
     assert list(meta.message.body.leaderboards[0].changes) == ["id-ann", "id-cy"]
     assert "Bo" not in info_blocks(info)[0]
-
-
-def test_a_record_is_settled_once(follower: Follower) -> None:
-    follower.frame(seen(RECORDED))
-    before = dump(follower.ledger)
-    follower.frame(seen(RECORDED))
-    for shown in (RECORDED, FINISHED, RECORDED):
-        follower.read(seen(shown))
-    assert dump(follower.ledger) == before
 
 
 def test_a_listed_race_that_was_never_watched_gets_no_messages(follower: Follower) -> None:
@@ -514,22 +490,6 @@ def test_missing_room_is_polled_less_and_less_often(follower: Follower, clock: C
 
 
 # Whole lives
-
-
-def test_every_message_has_a_guid_that_the_site_accepts(follower: Follower) -> None:
-    for shown in (FINISHED, SWAPPED, FINISHED):
-        follower.announce(shown)
-    follower.frame(seen(RECORDED))
-    guids = [row.message.guid for row in follower.ledger.messages.of(NAME)]
-    assert len(set(guids)) == len(guids) == 5
-    assert all(set(guid) <= set("0123456789abcdefghijklmnopqrstuvwxyz-") for guid in guids)
-
-
-def test_a_race_settled_by_a_backfill_is_no_longer_pending(follower: Follower) -> None:
-    follower.read(seen(FINISHED))
-    follower.settler.add_past_races([RECORDED], "backfill")
-    follower.read(seen(RECORDED))
-    assert follower.ledger.cases.polled(CATEGORY) == []
 
 
 def test_an_unfinished_race_is_remembered_until_it_is_finished(follower: Follower) -> None:
