@@ -128,10 +128,6 @@ def test_effects_of_frames_by_time(
     }
 
 
-def test_without_a_quiet_time_a_result_stands_at_once() -> None:
-    assert Room(quiet=0).on_frame(seen(FIRST), 5) == [Announce(FIRST)]
-
-
 def test_a_late_frame_is_ignored_and_checked_over_http(room: Room) -> None:
     room.on_frame(seen(SECOND, 5), 100)
     assert room.on_frame(seen(FIRST, 4), 101) == []

@@ -324,14 +324,6 @@ def test_log_says_why_a_race_changes_no_ratings(room: Room, caplog: pytest.LogCa
     assert caplog.messages[-1].endswith("no leaderboard has such races; no ratings change")
 
 
-def test_log_says_of_no_result_that_counts_that_it_waits(room: Room, caplog) -> None:
-    caplog.set_level("INFO")
-    room.settler.add_past_races([FIRST], "backfill")
-    assert room.ledger.races.has(NAME)
-    room.follower.frame(race())
-    assert not [line for line in caplog.messages if "waiting" in line]
-
-
 def test_orders_given_while_the_connection_was_lost_are_carried_out(room: Room) -> None:
     old, given = line("!ratings off", -400.0), line("!ratings skip", -300.0)
     lines = room.handler.of_history(history(old, given, line("!why", -300.0)), None, is_first=False)
