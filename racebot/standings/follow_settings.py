@@ -76,6 +76,7 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
                 ledger.leaderboards.save(replace(board, carry=replace(carry, source=goal)))
         settler.refresh_rules()
         again += [*_changed_boards(settler), *_missing_boards(settler)]
+        again += _outdated_boards(ledger, {board.key for board in again})  # the source may be gone
         reason = f"goal {earlier} is now called {goal}"
         update_ratings(ledger, {board.key: START for board in again}, reason)
 

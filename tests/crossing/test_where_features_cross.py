@@ -10,7 +10,7 @@ from builders import CATEGORY, GOAL, entrant, existing, result
 from standings.seasons import NOW, board_of, fresh, settle
 
 from racebot.files.options import DEFAULT
-from racebot.ledger.rows import Leaderboard, Player
+from racebot.ledger.rows import Carry, Leaderboard, Player
 from racebot.ledger.store import Ledger
 from racebot.races.events import Event
 from racebot.races.rooms import BY_GOALS, RoomRule
@@ -171,6 +171,18 @@ def test_an_event_follows_its_goal_that_is_renamed_while_another_leaderboard_has
     follow_renames(Settler(settler.ledger, joined), [replace(r, goal="New Orb") for r in RACES], ["New Orb"])
     apply_settings(settler)
     assert settler.ledger.ratings.has(board_of(settler, "New Orb"), event.name)
+
+
+def test_ratings_carried_over_end_with_a_source_that_a_renamed_goal_drops(settler: Settler) -> None:
+    """The new name belongs to a named leaderboard, so the goal's own one goes."""
+    year = replace(LEAGUE, name="Year 2", goals=("Year 2",), rule=BY_GOALS, carry=Carry(GOAL))
+    seasons = replace(settler.rules, named=(year, replace(LEAGUE, name="Joined", goals=("New Orb",))))
+    new_year = replace(result("y", "ann bo", after=9), goal="Year 2")
+    settler = Settler(settler.ledger, seasons)
+    settler.add_past_races([*RACES, new_year], "import")
+    assert settler.ledger.leaderboards.carried(board_of(settler, "Year 2"))
+    follow_renames(settler, [replace(r, goal="New Orb") for r in RACES], ["New Orb", "Year 2"])
+    assert verify(settler.ledger, board_of(settler, "Year 2")) == []
 
 
 @pytest.mark.usefixtures("everything_is_long")
