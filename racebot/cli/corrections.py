@@ -13,7 +13,7 @@ import typer
 from racebot.cli import common
 from racebot.cli.commands import app
 from racebot.cli.common import Database, console, open_ledger, tell
-from racebot.cli.tables import safe, table
+from racebot.cli.tables import print_rows
 from racebot.errors import NoSuchEntryError, OrderError, SettingsError
 from racebot.files.cells import BadCellError, microseconds
 from racebot.ledger.lock import utc_now
@@ -232,12 +232,12 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
     if not given:
         console.print("no orders")
         return
-    made = table(None, "Given (UTC)", "Order", "Player or race", "Reason", "By")
+    rows = []
     for each in given:
         about = " → ".join(_described(key, names.get(key)) for key in (each.subject, each.target) if key)
         order = each.kind.value if each.amount is None else f"{each.kind.value} {gap(each.amount / 1e6)}"
-        made.add_row(f"{each.given_at:%Y-%m-%d %H:%M}", order, *map(safe, (about, each.reason, each.author)))
-    console.print(made)
+        rows.append((f"{each.given_at:%Y-%m-%d %H:%M}", order, about, each.reason, each.author))
+    print_rows(console, None, ("Given (UTC)", "Order", "Player or race", "Reason", "By"), rows)
 
 
 def _unrecorded_result(settings: Settings, rules: RatingRules, name: str) -> RaceResult:

@@ -153,13 +153,13 @@ def _show(ledger: Ledger, event: Event, *, in_full: bool = False) -> None:
     if event.closed_at is None:
         tell("the results are sealed until the event closes")
         return
-    made = tables.table(None, "Player", ">Result", "Source", "Proof", "Comment", "Does not count")
+    rows = []
     for each in by_result(found):
         entrant = each.entrant
         result = timer(entrant.seconds) if entrant.seconds else entrant.status.value.upper()
-        cells = (entrant.name, result, each.source, each.proof, each.comment, each.note or "")
-        made.add_row(*map(tables.safe, cells))
-    console.print(made)
+        rows.append((entrant.name, result, each.source, each.proof, each.comment, each.note))
+    columns = ("Player", ">Result", "Source", "Proof", "Comment", "Does not count")
+    tables.print_rows(console, None, columns, rows)
 
 
 @app.command("season")

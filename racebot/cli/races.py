@@ -39,7 +39,7 @@ from racebot.races.events import is_event
 from racebot.races.rooms import Room, RoomReason, Verdict
 from racebot.settings.sources import small_text
 from racebot.standings.counting import RatingRules, rating_rules
-from racebot.text.format import counted, field_names, integer, rows_as_csv
+from racebot.text.format import counted, field_names, rows_as_csv
 from racebot.text.safe import printable
 
 if TYPE_CHECKING:
@@ -339,11 +339,8 @@ def show_seeds(
 
         sys.stdout.write(records_csv(Seed, found.seeds).body.decode().replace("\r\n", "\n"))
         return
-    made = tables.table(found.leaderboard, ">Seed", "Player", "Twitch", ">Points", "Why")
-    for seed in found.seeds:
-        points = "" if seed.points is None else integer(seed.points)
-        made.add_row(str(seed.seed), tables.safe(seed.name), tables.safe(seed.twitch), points, seed.note)
-    console.print(made)
+    cells = ((s.seed, s.name, s.twitch, s.points, s.note) for s in found.seeds)
+    tables.print_rows(console, found.leaderboard, (">Seed", "Player", "Twitch", ">Points", "Why"), cells)
 
 
 def _write(file: Path, text: str) -> None:

@@ -10,11 +10,11 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-import numpy as np
+from pydantic_core import to_jsonable_python
 from rich.console import Console
 
 from racebot.analysis import verdict
-from racebot.cli.tables import safe, table
+from racebot.cli.tables import print_rows, safe
 from racebot.ratings import registry
 from racebot.ratings.parameters import defaults
 from racebot.study.evaluate import Preset, Report
@@ -26,7 +26,10 @@ from racebot.text.format import counted
 
 Reports = Sequence[tuple[str, Report]]
 """Evaluations with the files that they judge, empty if all races are judged together."""
-_table = partial(table, box=None, padding=(0, 1, 0, 0), title_style="bold", header_style="dim")
+_print = partial(
+    print_rows, box=None, padding=(0, 1, 0, 0), title_style="bold", header_style="dim", end="\n\n"
+)
+_plain = partial(to_jsonable_python, inf_nan_mode="null", fallback=list)  # of arrays
 BAR, WITH_BARS = 24, 100
 """Columns of the longest bar, and of the narrowest terminal with bars."""
 
@@ -50,15 +53,14 @@ def _standings(console: Console, report: Report) -> None:
     headings = (">Misordered", ">to the best", ">Log loss", ">to the best", ">Calib.\nerror")
     draws = console.is_terminal and console.width >= WITH_BARS and not console.options.ascii_only
     bars = _bars(report) if draws else {}
-    made = _table("Models", "Model", *headings, *(["Misordered, to the best"] if bars else []))
+    rows = []
     for each in sorted(report.evaluations, key=lambda each: each.figures.misordered):
-        wrong, loss = (
-            "–" if each.label == report.best else _short(*margin) for margin in report.margins[each.label]
-        )
-        found = each.figures
+        is_best, found = each.label == report.best, each.figures
+        wrong, loss = ("–" if is_best else _short(*margin) for margin in report.margins[each.label])
         numbers = (_number(found.misordered), wrong, _number(found.log_loss), loss)
-        made.add_row(safe(each.label), *numbers, _number(found.calibration_error), bars.get(each.label))
-    console.print(made, end="\n\n")
+        bar = [bars[each.label]] if bars else []
+        rows.append((each.label, *numbers, _number(found.calibration_error), *bar))
+    _print(console, "Models", ("Model", *headings, *(["Misordered, to the best"] if bars else [])), rows)
     console.print(
         "Misordered: pairs in which the lower rated was placed better. Log loss, Calib. error: how far the "
         "odds were off. ±: standard error over races; within two, models are equal. All figures: --full"
@@ -88,33 +90,29 @@ def _all_figures(console: Console, report: Report) -> None:
     names = [name for name in rows[report.best] if name not in {"races", "entries", "pairs"}]
     for first in range(0, len(names), 5):
         shown = names[first : first + 5]
-        made = _table(None, "Model", *(">" + re.sub("_|(?<=,) ", "\n", name) for name in shown))
-        for label, row in rows.items():
-            made.add_row(safe(label), *(_number(row[name]) for name in shown))
-        console.print(made, end="\n\n")
+        headings = ("Model", *(">" + re.sub("_|(?<=,) ", "\n", name) for name in shown))
+        cells = ((label, *(_number(row[name]) for name in shown)) for label, row in rows.items())
+        _print(console, None, headings, cells)
     console.print("docs/study.md explains each figure.")
 
 
 def ratings(console: Console, label: str, races: int, rows: Sequence[RatedPlayer]) -> None:
     """Print players with their points, best first."""
     title = f"{label}, {counted(races, 'race')}"
-    made = _table(title, ">Rank", "Player", ">Points", ">Races", min_width=len(title))
-    for rank, row in enumerate(rows, start=1):
-        made.add_row(str(rank), safe(row.name), str(row.points), str(row.races))
-    console.print(made)
+    cells = ((rank, row.name, row.points, row.races) for rank, row in enumerate(rows, start=1))
+    _print(console, title, (">Rank", "Player", ">Points", ">Races"), cells, min_width=len(title))
 
 
 def odds(console: Console, rows: Sequence[Odds]) -> None:
     """Print the forecast of a race, and of each pair."""
-    made = _table("Next race", "Player", ">Points", ">Wins", ">Expected place", ">Finishes")
-    pairs = _table("Placed before", "Player", *(f">{safe(row.name)}" for row in rows))
-    for row in rows:
-        name = safe(row.name)
-        finish = _percent(row.finish_chance)
-        made.add_row(name, str(row.points), _percent(row.win_chance), f"{row.expected_place:.1f}", finish)
-        pairs.add_row(name, *map(_percent, row.before))
-    console.print(made, end="\n\n")
-    console.print(pairs)
+    headings = ("Player", ">Points", ">Wins", ">Expected place", ">Finishes")
+    chances = (
+        (r.name, r.points, _percent(r.win_chance), f"{r.expected_place:.1f}", _percent(r.finish_chance))
+        for r in rows
+    )
+    _print(console, "Next race", headings, chances)
+    pairs = ((row.name, *map(_percent, row.before)) for row in rows)
+    _print(console, "Placed before", ("Player", *(f">{safe(row.name)}" for row in rows)), pairs)
 
 
 def _percent(chance: float | None) -> str:
@@ -124,18 +122,20 @@ def _percent(chance: float | None) -> str:
 def tuned(console: Console, result: Tuned) -> None:
     """Print the result of a search, and the settings that apply it."""
     headings = ("Races", ">", ">Before", ">Tuned", ">Difference", ">Misordered", ">Log loss")
-    made = _table(f"{result.model}, log loss plus misordered", *headings)
-    for name, part in (("earlier, searched", result.earlier), ("later, judged", result.later)):
-        made.add_row(
+    parts = (("earlier, searched", result.earlier), ("later, judged", result.later))
+    rows = (
+        (
             name,
-            str(part.races),
+            part.races,
             f"{part.start:.4f}",
             f"{part.tuned:.4f}",
             _short(part.difference, part.standard_error),
             f"{part.start_misordered:.4f} → {part.tuned_misordered:.4f}",
             f"{part.start_log_loss:.4f} → {part.tuned_log_loss:.4f}",
         )
-    console.print(made, end="\n\n")
+        for name, part in parts
+    )
+    _print(console, f"{result.model}, log loss plus misordered", headings, rows)
     if not result.found_better:
         console.print("The search found nothing better than the parameters it started from. Keep them.")
         return
@@ -158,10 +158,10 @@ def iterated(console: Console, found: Iterated, count: int = 30) -> None:
         if not rows:
             continue
         more = f", best {count}" if len(rows) > count else ""
-        made = _table(f"{title}, {counted(found.races, 'race')}{more}", "Name", ">Rating", ">Races")
-        for row in rows[:count]:
-            made.add_row(safe(row.name), f"{row.rating:.0f}", str(row.races))
-        console.print(made, end="\n\n")
+        cells = ((row.name, f"{row.rating:.0f}", row.races) for row in rows[:count])
+        _print(
+            console, f"{title}, {counted(found.races, 'race')}{more}", ("Name", ">Rating", ">Races"), cells
+        )
 
 
 def _number(value: float | None) -> str:
@@ -206,14 +206,3 @@ def tuned_json(found: Tuned) -> Any:
     earlier, later = (asdict(part) | {"difference": part.difference} for part in (found.earlier, found.later))
     parts = {"earlier": earlier, "later": later | {"recommended": found.recommended}}
     return _plain(asdict(found) | parts)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with arrays as lists, and null in place of numbers that JSON does not have."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

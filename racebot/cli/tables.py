@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from racebot.cli.common import tell
 from racebot.ratings.parameters import ParameterValue
@@ -38,21 +39,19 @@ def print_leaderboard(
     console: Console, report: LeaderboardReport, limit: int | None = None, unrated: int = 0
 ) -> None:
     """Print the first `limit` players of a leaderboard, of whose races `unrated` changed no rating."""
-    title = f"{safe(report.leaderboard)} ({report.model})"
+    title = f"{report.leaderboard} ({report.model})"
     races = counted(report.races - unrated, "race")
     if not report.players:
         if report.races == unrated:
-            console.print(f"{title}: no race rated yet")
+            tell(f"{title}: no race rated yet", to=console)
             return
         needed = f": each needs {counted(report.minimum_finishes, 'finish', 'finishes')}"
         reason = needed if report.minimum_finishes and not report.inactive_days else ""
-        console.print(f"{title}: {races} rated, no player listed{reason}")
+        tell(f"{title}: {races} rated, no player listed{reason}", to=console)
         return
-    made = table(title, ">", ">Points", ">Races", ">Finished", ">Won", "Player")
-    for player in report.players[:limit]:
-        figures = (player.place, player.points, player.races, player.finishes, player.wins)
-        made.add_row(*map(str, figures), safe(player.name))
-    console.print(made)
+    columns = (">", ">Points", ">Races", ">Finished", ">Won", "Player")
+    rows = ((p.place, p.points, p.races, p.finishes, p.wins, p.name) for p in report.players[:limit])
+    print_rows(console, title, columns, rows)
     rest = f"; the first {limit} shown" if limit is not None and limit < len(report.players) else ""
     console.print(f"{races} rated, {counted(len(report.players), 'player')}{rest}")
 
@@ -62,15 +61,13 @@ def print_scores(
 ) -> None:
     """Print a league's racers by score, what each needs to qualify, and the rules."""
     needs = ["To qualify"] if rules.cut else []
-    made = table(safe(title), ">", "Player", ">Score", *needs, "Races (dropped)")
+    rows: list[Sequence[object]] = []
     for row in league.racers[:limit]:
         marks = [f"{s['score']:.1f}" if s["counted"] else f"({s['score']:.1f})" for s in row.scores if s]
-        score = f"{row.score:.3f}" + (f"\n{row.division}" if row.division else "")
+        score = Text(f"{row.score:.3f}" + (f"\n{row.division}" if row.division else ""))
         words = [row.outlook.words] if row.outlook else []
-        made.add_row(str(row.place), safe(row.name), score, *words, " ".join(marks))
-        if row.place == rules.cut:
-            made.add_section()
-    console.print(made)
+        rows.append((row.place, row.name, score, *words, " ".join(marks)))
+    print_rows(console, title, (">", "Player", ">Score", *needs, "Races (dropped)"), rows)
     console.print(safe(f"{rules.words}."))
 
 
@@ -93,11 +90,8 @@ def print_proposal(console: Console, board: Leaderboard, new: Leaderboard, effec
         ("First ten then", sorted(effect, key=attrgetter("place_after"))[:10]),
         ("Largest moves", moved),
     ):
-        made = table(title, "Player", ">Place", ">then", ">Points", ">then")
-        for move in moves:
-            places = (move.place_before, move.place_after, move.points_before, move.points_after)
-            made.add_row(safe(move.name), *map(str, places))
-        console.print(made)
+        rows = ((m.name, m.place_before, m.place_after, m.points_before, m.points_after) for m in moves)
+        print_rows(console, title, ("Player", ">Place", ">then", ">Points", ">then"), rows)
 
 
 def print_status(console: Console, report: Status) -> None:
@@ -142,16 +136,17 @@ def print_player(console: Console, report: PlayerReport) -> None:
             f"\n{safe(board.leaderboard)}: [bold]{board.points}[/bold] points, {place}, "
             f"{counted(board.races, 'race')}, {board.finishes} finished, {board.wins} won"
         )
-        made = table(None, "Race", "Ended", ">Place", ">Points", ">Change")
-        for race in on_board.history:
-            made.add_row(
-                safe(race.race.rpartition("/")[2]),
+        rows = (
+            (
+                race.race.rpartition("/")[2],
                 _day(race.ended_at),
                 f"{race.standing} of {race.entrants}",
                 f"{race.before}→{race.after}",
                 _change(race.change),
             )
-        console.print(made)
+            for race in on_board.history
+        )
+        print_rows(console, None, ("Race", "Ended", ">Place", ">Points", ">Change"), rows)
 
 
 def print_race(console: Console, report: RaceReport) -> None:
@@ -172,21 +167,21 @@ def print_race(console: Console, report: RaceReport) -> None:
         if board.note:
             console.print(f"no rating changed: {board.note}")
             continue
-        made = table(None, ">", "Player", ">Points", ">Change", ">Expected", ">Actual")
+        rows: list[Sequence[object]] = []
         reasons = Table.grid(padding=(0, 1))
         reasons.add_column(justify="right")
         for entrant in board.placed:
             name = safe(entrant.name)
             if not isinstance(entrant, RatedEntrant):
-                made.add_row(entrant.standing, name, "not rated")
+                rows.append((entrant.standing, entrant.name, "not rated"))
                 continue
             points, change = f"{entrant.before}→{entrant.after}", _change(entrant.change)
-            shown = f"{name} (new)" if entrant.first_race else name
+            shown = f"{entrant.name} (new)" if entrant.first_race else entrant.name
             ranked = entrant.place is not None  # others are not compared with finishers
-            places = (f"{entrant.expected:.1f}", f"{entrant.actual:g}") if ranked else ("", "")
-            made.add_row(entrant.standing, shown, points, change, *places)
+            places = (f"{entrant.expected:.1f}", f"{entrant.actual:g}") if ranked else ()
+            rows.append((entrant.standing, shown, points, change, *places))
             reasons.add_row(entrant.standing, f"[bold]{name}[/bold]: {safe('; '.join(entrant.reasons))}")
-        console.print(made)
+        print_rows(console, None, (">", "Player", ">Points", ">Change", ">Expected", ">Actual"), rows)
         console.print(reasons, end="\n\n")
         console.print(
             "Expected and actual are places among the rated entrants; tied entrants share their mean place. "
@@ -218,15 +213,28 @@ def print_rooms(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
-def table(title: str | None, *headings: str, **style: Any) -> Table:
-    """Return an empty table. A heading that begins with > aligns its column to the right, unwrapped."""
-    made = Table(title=title, title_justify="left", **({"box": SIMPLE_HEAD} | style))
+def print_rows(
+    console: Console,
+    title: str | None,
+    headings: Iterable[str],
+    rows: Iterable[Iterable[object]],
+    end: str = "\n",
+    **style: Any,
+) -> None:
+    """Print a table. A heading that begins with > aligns its column to the right, unwrapped.
+
+    A cell is a `Text`, or anything else whose text is shown without markup.
+    """
+    made = Table(title=title and safe(title), title_justify="left", **({"box": SIMPLE_HEAD} | style))
     for heading in headings:
         if heading.startswith(">"):
             made.add_column(heading[1:], justify="right", no_wrap=True)
         else:
             made.add_column(heading, overflow="fold")
-    return made
+    for row in rows:
+        cells = (each if isinstance(each, Text) else safe(str("" if each is None else each)) for each in row)
+        made.add_row(*cells)
+    console.print(made, end=end)
 
 
 def safe(text: str) -> str:
@@ -234,10 +242,9 @@ def safe(text: str) -> str:
     return escape(printable(text))
 
 
-def _change(points: int) -> str:
-    """Return a change in points as markup: gains green, losses red."""
-    color = "green" if points > 0 else "red" if points < 0 else "default"
-    return f"[{color}]{signed(points)}[/]"
+def _change(points: int) -> Text:
+    """Return a change in points: gains green, losses red."""
+    return Text.assemble((signed(points), "green" if points > 0 else "red" if points < 0 else ""))
 
 
 def _day(moment: datetime) -> str:
