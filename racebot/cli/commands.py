@@ -77,7 +77,8 @@ SECTIONS = {
 """The commands and their lines of `racebot --help`, by heading."""
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
 _MODULES = {name: title.lower().replace(" ", "_") for title, section in SECTIONS.items() for name in section}
-_MODULES |= {"season": "leagues", "event": "leagues"}
+_MODULES |= {"web": "run", "export-site": "run"}
+_MODULES |= dict.fromkeys(("event", "report", "season", "seeds"), "leagues")
 """The module of each command: that of its section, or its own."""
 
 

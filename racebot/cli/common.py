@@ -19,7 +19,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from racebot import logs
-from racebot.errors import LedgerUnavailable, NoSuchEntryError, OrderError, SettingsError, missing_pages
+from racebot.errors import (
+    LedgerUnavailable,
+    NoSuchEntryError,
+    OrderError,
+    PayloadError,
+    SettingsError,
+    missing_pages,
+)
 from racebot.files.options import Layout, ReadOptions, Twice, options_of
 from racebot.ledger import backup
 from racebot.ledger.lock import utc_now
@@ -30,7 +37,7 @@ from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.standings import rebuild
 from racebot.standings.counting import rating_rules, standing_races
-from racebot.text.format import to_json
+from racebot.text.format import counted, to_json
 from racebot.text.parse import did_you_mean
 from racebot.text.safe import printable
 
@@ -39,6 +46,7 @@ if TYPE_CHECKING:
     from racebot.races.result import RaceResult
     from racebot.racetime.client import Site
     from racebot.racetime.payload import Race
+    from racebot.standings.settle import Settler
 
 
 T = TypeVar("T")
@@ -213,6 +221,14 @@ def print_json(document: Any) -> None:
     sys.stdout.flush()  # an error is reported here, not when Python ends
 
 
+def write(file: Path, text: str) -> None:
+    """Write a file that a command was asked for."""
+    try:
+        file.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise PayloadError(f"{file}: {error.strerror}") from None
+
+
 @contextmanager
 def progress_bars(*, transient: bool = False) -> Generator[Callable[..., None]]:
     """Show progress bars while the block runs, and yield a function that updates a task's bar.
@@ -336,3 +352,14 @@ def read_files(
     if summary:
         tell(understood(found.results, TeamPolicy.TEAM, found.left_out), to=notices)
     return found
+
+
+def tell_fitted_odds(settler: Settler, board: Leaderboard) -> Leaderboard:
+    """Fit a leaderboard's odds to its races, and say so if they changed."""
+    from racebot.standings.improve import with_fitted_odds
+
+    fitted = with_fitted_odds(settler, board, utc_now())
+    if fitted.parameters != board.parameters:
+        races = counted(fitted.odds_races, "race")
+        tell(f"{board.name}: odds and finish forecast fitted to {races}; no rating changed")
+    return fitted

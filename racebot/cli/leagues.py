@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
@@ -14,26 +16,40 @@ import typer
 
 from racebot.cli import common, tables
 from racebot.cli.commands import app
-from racebot.cli.common import Database, console, load_settings, open_ledger, reads_files, tell
-from racebot.errors import SettingsError, SiteError
+from racebot.cli.common import (
+    AsJson,
+    Database,
+    console,
+    load_settings,
+    open_ledger,
+    print_json,
+    reads_files,
+    tell,
+)
+from racebot.errors import PayloadError, SettingsError, SiteError, reason
 from racebot.files.options import DEFAULT, ReadOptions
 from racebot.files.rows import FILE_SUFFIXES
 from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.recap import final_from
+from racebot.queries.standings import listing_of
 from racebot.races.events import Event, SourceKind, by_result
 from racebot.races.result import Entrant
 from racebot.races.rooms import RoomRule, room_named
 from racebot.settings import sources
 from racebot.settings.model import Settings
+from racebot.settings.sources import small_text
 from racebot.settings.write import add_table, edit_leaderboards, set_value
 from racebot.standings.counting import rating_rules
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
-from racebot.text.format import timer
+from racebot.text.format import counted, field_names, rows_as_csv, timer
 from racebot.text.parse import changed_number
+from racebot.text.safe import printable
 
+TAGS = ("gamertag", "player", "entrant", "name")
+"""Columns of start.gg's export with the entrants, without spaces and in lower case."""
 NUMBERED = {"goals", "custom_goals", "info"}
 """Conditions that often have the season's number in them."""
 NOT_COPIED = {"name", "from", "until", "rooms", "carry_over"}
@@ -279,3 +295,107 @@ def _successor(old: dict[str, Any], name: str) -> dict[str, Any]:
             new[key] = [pattern.sub(number[1], text) for text in texts]
     carry = {"factor": 0.9} | old.get("carry_over", {})
     return new | {"carry_over": carry | {"from": old["name"]}}
+
+
+@app.command("report")
+def write_report(
+    name: Annotated[str, typer.Argument(help="A leaderboard's name.")],
+    file: Annotated[Path, typer.Argument(help="File to write: .html, a page that stands alone, or .csv.")],
+    database: Database = None,
+) -> None:
+    """Write a tournament's standings, races with pars, results and orders to one file.
+
+    Example: racebot report "SGL 2026" sgl-2026.html
+    """
+    from racebot.queries.seeds import ReportRow, tournament_report  # loads scipy
+    from racebot.web.api.endpoints import records_csv
+
+    settings = load_settings(database=database)
+    with Ledger.open_to_publish(settings.database) as ledger:
+        board = common.one_board(ledger.leaderboards.all(), name)
+        listing = listing_of(settings, board)
+        rows = list(tournament_report(ledger, board, listing))
+    if file.suffix.lower() == ".html":
+        common.need_web()
+        from racebot.web.html.templating import render
+
+        facts: dict[str, Any] = {
+            "rules": listing.scoring,
+            "columns": field_names(ReportRow)[1:],
+            "now": utc_now(),
+        }
+        common.write(file, render("report.html", "", board=board, rows=rows, **facts).decode())
+    elif file.suffix.lower() == ".csv":
+        common.write(file, records_csv(ReportRow, rows).body.decode())
+    else:
+        raise SettingsError(f"{file}: name a file that ends in .html or .csv")
+    common.tell(f"{file}: {counted(len(rows), 'line')}")
+
+
+@app.command("seeds")
+def show_seeds(
+    name: Annotated[str, typer.Argument(help="A leaderboard's name.")],
+    entrants: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Seed only these: names or ids, one a line.")
+    ] = None,
+    bracket: Annotated[
+        Literal["challonge", "start.gg"] | None,
+        typer.Option("--for", help="Print what this site takes. For start.gg, FILE is the phase's export."),
+    ] = None,
+    database: Database = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Seed a bracket from a leaderboard, with the reason for each seed.
+
+    Example: racebot seeds "SGL 2026" --entrants bracket.txt --csv > seeds.csv
+    """
+    from racebot.queries.seeds import Seed, seed_list  # loads scipy
+
+    if bracket == "start.gg" and entrants is None:
+        raise SettingsError("--for start.gg: add --entrants FILE, the phase's seeding that it exports")
+    phase = _phase(entrants) if bracket == "start.gg" and entrants else {}
+    lines = phase or (None if entrants is None else _lines(entrants))
+    with open_ledger(database, only_reads=True) as (settings, ledger):
+        board = common.one_board(ledger.leaderboards.all(), name)
+        found = seed_list(ledger, board, listing_of(settings, board), lines)
+    if as_json:
+        print_json(found)
+        return
+    for each in found.missing:
+        nearest = f". Nearest: {each.nearest}" if each.nearest else ""
+        common.tell(f"no seed for {each.entrant!r}: {each.reason}{nearest}", to=common.notices)
+    if bracket == "start.gg":
+        # Its example reads columns 1 and 3: https://developer.start.gg/docs/e2e/update-phase-seeding
+        seed_of = {seed.entrant: seed.seed for seed in found.seeds}
+        tags = sorted(phase, key=lambda tag: seed_of.get(tag, len(phase) + 1))
+        rows = ((number, tag, phase[tag]) for number, tag in enumerate(tags, start=1))
+        sys.stdout.write(rows_as_csv(("seedNum", "gamerTag", "seedId"), rows).replace("\r\n", "\n"))
+        return
+    if bracket:  # its Bulk Add takes a name a line; what follows a comma is an account
+        sys.stdout.writelines(f"{printable(seed.name).replace(',', ' ')}\n" for seed in found.seeds)
+        return
+    if as_csv:
+        from racebot.web.api.endpoints import records_csv
+
+        sys.stdout.write(records_csv(Seed, found.seeds).body.decode().replace("\r\n", "\n"))
+        return
+    cells = ((s.seed, s.name, s.twitch, s.points, s.note) for s in found.seeds)
+    tables.print_rows(console, found.leaderboard, (">Seed", "Player", "Twitch", ">Points", "Why"), cells)
+
+
+def _phase(file: Path) -> dict[str, str]:
+    """Return the ids of a phase's seeds by the entrant's tag."""
+    rows = csv.DictReader(_lines(file))
+    named = {"".join(filter(str.isalnum, each)).casefold(): each for each in rows.fieldnames or ()}
+    tag, seed = (next((named[n] for n in names if n in named), None) for names in (TAGS, ("seedid", "id")))
+    if tag is None or seed is None:
+        raise PayloadError(f"{file}: no columns gamerTag and seedId: export the phase in Bracket Setup")
+    return {row[tag].rpartition(" | ")[2].strip(): row[seed] for row in rows if row[tag]}
+
+
+def _lines(file: Path) -> list[str]:
+    try:
+        return small_text(file).splitlines()
+    except (OSError, ValueError) as error:
+        raise PayloadError(f"{file}: {reason(error)}: correct the path or the file") from None

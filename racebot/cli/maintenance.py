@@ -7,24 +7,35 @@ import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from racebot.cli import common
+from racebot.cli import common, tables
 from racebot.cli.commands import app
 from racebot.cli.common import Cluster, Database, Yes, console, notices, open_ledger, tell
 from racebot.cli.tables import NO_BOARDS
-from racebot.ledger.rows import RESTORE
+from racebot.errors import ModelError, RacebotError
+from racebot.ledger.lock import utc_now
+from racebot.ledger.rows import RESTORE, Leaderboard
+from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import board_totals
 from racebot.queries.standings import Listing
+from racebot.ratings import registry
+from racebot.ratings.parameters import defaults
+from racebot.settings.model import Settings
+from racebot.settings.sources import load
+from racebot.settings.write import write_leaderboard
 from racebot.standings import verify as verification
 from racebot.standings.carry_over import sources_first
-from racebot.standings.counting import rating_rules
+from racebot.standings.counting import MOVE_NO_RATING, rating_rules
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
 from racebot.standings.verify import Problem
 from racebot.text.format import counted
+
+if TYPE_CHECKING:
+    from racebot.study.fit import Fit
 
 BoardName = Annotated[str | None, typer.Argument(help="One leaderboard. Default: all.")]
 
@@ -126,8 +137,6 @@ def improve(
 
     Example: racebot improve "Map Rando S4"
     """
-    from racebot.cli.past_races import fit_old_odds, offer_fit
-
     with open_ledger(database, cluster=cluster) as (settings, ledger):
         if for_worker:  # only what moves no rating
             _end_with_worker()
@@ -138,3 +147,76 @@ def improve(
             console.print(NO_BOARDS)
         for board in boards:
             offer_fit(settings, ledger, board, yes=yes)
+
+
+def fit_old_odds(settler: Settler) -> None:
+    """Fit the odds of each leaderboard that has many more races than at its last fit, and say so."""
+    from racebot.standings.improve import with_fitted_odds
+
+    done, errors = [], []
+    for board in settler.ledger.leaderboards.with_old_odds():
+        try:
+            fitted = with_fitted_odds(settler, board, utc_now())
+            done.append(f"{board.name} ({counted(fitted.odds_races, 'race')})")
+        except RacebotError as error:  # the other leaderboards' odds are fitted all the same
+            errors.append(f"{board.name}: {error}")
+    if errors:
+        raise RacebotError("; ".join(errors))
+    tell(", ".join(done))
+
+
+def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bool) -> None:
+    """Fit a leaderboard's model, and use the fit if it is better and the operator agrees, or said `--yes`."""
+    from racebot.standings.improve import effect_of, rated_history
+    from racebot.study.cores import cores
+    from racebot.study.fit import fit
+
+    board = common.tell_fitted_odds(Settler(ledger, rating_rules(settings)), board)
+    try:
+        with common.progress_bars() as advance, cores(settings.cluster):
+            found = fit(
+                rated_history(ledger, board),
+                board.model,
+                board.parameters,
+                progress=lambda done, total: advance(f"{board.name}, fits", done, total),
+            )
+    except ModelError as error:
+        tell(f"{board.name}: {error}", to=notices)
+        return
+    tell(f"{board.name}: {fit_in_words(found, board.model)}")
+    if not found.kept:
+        return
+    new = replace(board, model=found.model, parameters=dict(found.parameters))
+    tables.print_proposal(console, board, new, effect_of(ledger, new))
+    races = counted(ledger.ratings.count(board), "stored race")
+    tell(
+        f"This rates {races} of {board.name} again: everybody's points, and what each past race changed, "
+        "become those of the new parameters. A backup comes first."
+    )
+    if not common.confirmed(settings, ledger, f"Rate {board.name} in this way?", yes=yes):
+        return
+    usual = defaults(registry.MODELS[found.model])
+    moving = {name: value for name, value in found.parameters.items() if name not in MOVE_NO_RATING}
+    differing = {name: value for name, value in moving.items() if value != usual[name]}
+    toml = settings.config
+    write_leaderboard(toml, board.name, board.category, board.goals, found.model, differing)
+    settler = Settler(ledger, rating_rules(load(database=settings.database)))
+    apply_settings(settler)
+    common.carry_out_rebuilds(ledger)
+    common.tell_fitted_odds(settler, settler.current(board))
+    tell(f"{board.name}: rated again; {toml} has its parameters. Restart the bot if it is running.")
+
+
+def fit_in_words(found: Fit, model: str) -> str:
+    """Describe the result of a fit in a few sentences, given the model in use."""
+    if not found.kept:
+        return f"the ratings stay. A fit to these {found.races} races does not predict clearly better."
+    before, after = found.judged.start_misordered, found.judged.tuned_misordered
+    better = "gives odds that fit the results better"
+    if after < before:
+        better = f"predicts the winner of a pair in {1 - after:.1%} of cases instead of {1 - before:.1%}"
+    name = "the model" if found.model == model else f"the model {found.model}"
+    text = f"fitted to these {found.races} races, {name} {better} (on races that the fit did not see)."
+    if found.model != model:
+        text += " Its points also depend on the days between a player's races, which nobody sees in a result."
+    return text

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,9 +23,10 @@ from racebot.cli.common import (
     read_files,
     reads_files,
 )
-from racebot.errors import PayloadError, SettingsError, SiteError, reason
+from racebot.errors import PayloadError, SettingsError, SiteError
 from racebot.files.options import DEFAULT, ReadOptions
 from racebot.ledger.lock import utc_now
+from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.export_races import counted_results, csv_text, json_text, left_out
 from racebot.queries.leaderboard import leaderboard_report, races_without_changes
@@ -37,17 +36,18 @@ from racebot.queries.scores import document, league
 from racebot.queries.standings import listing_of
 from racebot.races.events import is_event
 from racebot.races.rooms import Room, RoomReason, Verdict
-from racebot.settings.sources import small_text
+from racebot.settings.model import Settings
+from racebot.standings.backfill import Selection, backfill as fetch
+from racebot.standings.carry_over import unknown_sources
 from racebot.standings.counting import RatingRules, rating_rules
-from racebot.text.format import counted, field_names, rows_as_csv
-from racebot.text.safe import printable
+from racebot.standings.follow_settings import apply_settings
+from racebot.standings.settle import PastRacesReport, Settler
+from racebot.text.format import counted
 
 if TYPE_CHECKING:
     from racebot.racetime.client import Site
 
 Category = Annotated[str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")]
-TAGS = ("gamertag", "player", "entrant", "name")
-"""Columns of start.gg's export with the entrants, without spaces and in lower case."""
 USUAL_DAYS = 30
 """Days of past rooms to show, without `--since`."""
 
@@ -67,9 +67,6 @@ def backfill(
 
     Example: racebot backfill --goal "Map Rando S4" --since 2026-01-01
     """
-    from racebot.cli.past_races import rate_from_site
-    from racebot.standings.backfill import Selection
-
     settings = load_settings(database=database)
     slugs = [category] if category else settings.slugs()
     if not slugs:
@@ -103,8 +100,6 @@ def import_file(
 
     Example: racebot import season-1.json --goal "Season 1"
     """
-    from racebot.cli.past_races import rate_results
-
     settings = load_settings(database=database)
     if category is None and len(settings.slugs()) > 1:
         raise SettingsError(
@@ -119,7 +114,15 @@ def import_file(
     )
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
-        rate_results(settings, ledger, results)
+        settler = Settler(ledger, rating_rules(settings))
+        with ledger.transaction():
+            apply_settings(settler)
+            report = settler.add_past_races(results, "import")
+            if unknown := unknown_sources(settler.rules, ledger.leaderboards.all()):
+                raise SettingsError(*unknown)
+        common.carry_out_rebuilds(ledger)
+        _show_merge(report)
+        _show_rated(settings, settler, map(settler.current, report.leaderboards))
 
 
 @app.command("export-races")
@@ -142,43 +145,8 @@ def export_races(
         board = common.one_board(ledger.leaderboards.all(), name)
         results = list(counted_results(ledger, board, with_hidden=with_hidden))
         missing = left_out(ledger, board)
-    _write(file, write(results))
+    common.write(file, write(results))
     common.tell(f"{file}: {counted(len(results), 'race')}" + (f"; left out: {missing}" if missing else ""))
-
-
-@app.command("report")
-def write_report(
-    name: Annotated[str, typer.Argument(help="A leaderboard's name.")],
-    file: Annotated[Path, typer.Argument(help="File to write: .html, a page that stands alone, or .csv.")],
-    database: Database = None,
-) -> None:
-    """Write a tournament's standings, races with pars, results and orders to one file.
-
-    Example: racebot report "SGL 2026" sgl-2026.html
-    """
-    from racebot.queries.seeds import ReportRow, tournament_report  # loads scipy
-    from racebot.web.api.endpoints import records_csv
-
-    settings = load_settings(database=database)
-    with Ledger.open_to_publish(settings.database) as ledger:
-        board = common.one_board(ledger.leaderboards.all(), name)
-        listing = listing_of(settings, board)
-        rows = list(tournament_report(ledger, board, listing))
-    if file.suffix.lower() == ".html":
-        common.need_web()
-        from racebot.web.html.templating import render
-
-        facts: dict[str, Any] = {
-            "rules": listing.scoring,
-            "columns": field_names(ReportRow)[1:],
-            "now": utc_now(),
-        }
-        _write(file, render("report.html", "", board=board, rows=rows, **facts).decode())
-    elif file.suffix.lower() == ".csv":
-        _write(file, records_csv(ReportRow, rows).body.decode())
-    else:
-        raise SettingsError(f"{file}: name a file that ends in .html or .csv")
-    common.tell(f"{file}: {counted(len(rows), 'line')}")
 
 
 @app.command("rooms")
@@ -291,82 +259,6 @@ def show_leaderboards(
         common.tell_waiting(settings, ledger)
 
 
-@app.command("seeds")
-def show_seeds(
-    name: Annotated[str, typer.Argument(help="A leaderboard's name.")],
-    entrants: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Seed only these: names or ids, one a line.")
-    ] = None,
-    bracket: Annotated[
-        Literal["challonge", "start.gg"] | None,
-        typer.Option("--for", help="Print what this site takes. For start.gg, FILE is the phase's export."),
-    ] = None,
-    database: Database = None,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Seed a bracket from a leaderboard, with the reason for each seed.
-
-    Example: racebot seeds "SGL 2026" --entrants bracket.txt --csv > seeds.csv
-    """
-    from racebot.queries.seeds import Seed, seed_list  # loads scipy
-
-    if bracket == "start.gg" and entrants is None:
-        raise SettingsError("--for start.gg: add --entrants FILE, the phase's seeding that it exports")
-    phase = _phase(entrants) if bracket == "start.gg" and entrants else {}
-    lines = phase or (None if entrants is None else _lines(entrants))
-    with open_ledger(database, only_reads=True) as (settings, ledger):
-        board = common.one_board(ledger.leaderboards.all(), name)
-        found = seed_list(ledger, board, listing_of(settings, board), lines)
-    if as_json:
-        print_json(found)
-        return
-    for each in found.missing:
-        nearest = f". Nearest: {each.nearest}" if each.nearest else ""
-        common.tell(f"no seed for {each.entrant!r}: {each.reason}{nearest}", to=common.notices)
-    if bracket == "start.gg":
-        # Its example reads columns 1 and 3: https://developer.start.gg/docs/e2e/update-phase-seeding
-        seed_of = {seed.entrant: seed.seed for seed in found.seeds}
-        tags = sorted(phase, key=lambda tag: seed_of.get(tag, len(phase) + 1))
-        rows = ((number, tag, phase[tag]) for number, tag in enumerate(tags, start=1))
-        sys.stdout.write(rows_as_csv(("seedNum", "gamerTag", "seedId"), rows).replace("\r\n", "\n"))
-        return
-    if bracket:  # its Bulk Add takes a name a line; what follows a comma is an account
-        sys.stdout.writelines(f"{printable(seed.name).replace(',', ' ')}\n" for seed in found.seeds)
-        return
-    if as_csv:
-        from racebot.web.api.endpoints import records_csv
-
-        sys.stdout.write(records_csv(Seed, found.seeds).body.decode().replace("\r\n", "\n"))
-        return
-    cells = ((s.seed, s.name, s.twitch, s.points, s.note) for s in found.seeds)
-    tables.print_rows(console, found.leaderboard, (">Seed", "Player", "Twitch", ">Points", "Why"), cells)
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise PayloadError(f"{file}: {error.strerror}") from None
-
-
-def _phase(file: Path) -> dict[str, str]:
-    """Return the ids of a phase's seeds by the entrant's tag."""
-    rows = csv.DictReader(_lines(file))
-    named = {"".join(filter(str.isalnum, each)).casefold(): each for each in rows.fieldnames or ()}
-    tag, seed = (next((named[n] for n in names if n in named), None) for names in (TAGS, ("seedid", "id")))
-    if tag is None or seed is None:
-        raise PayloadError(f"{file}: no columns gamerTag and seedId: export the phase in Bracket Setup")
-    return {row[tag].rpartition(" | ")[2].strip(): row[seed] for row in rows if row[tag]}
-
-
-def _lines(file: Path) -> list[str]:
-    try:
-        return small_text(file).splitlines()
-    except (OSError, ValueError) as error:
-        raise PayloadError(f"{file}: {reason(error)}: correct the path or the file") from None
-
-
 @app.command("player")
 def show_player(
     name: Annotated[str, typer.Argument(help="A player's name, in any case, or id.")],
@@ -404,3 +296,74 @@ def show_race(
         print_json(report)
     else:
         tables.print_race(console, report)
+
+
+def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], selection: Selection) -> None:
+    """Fetch and rate past races with a progress bar, and show the leaderboards."""
+    ledger.belong_to(settings.site, learn=False)
+    settler = Settler(ledger, rating_rules(settings))
+    if not unknown_sources(settler.rules, ledger.leaderboards.all()):
+        apply_settings(settler)
+
+    def fetched(slug: str, note: Callable[[str], object]) -> PastRacesReport:
+        with common.progress_bars() as advance:
+            advance(slug, 0, None)
+            return common.ask_site(
+                settings.site,
+                lambda site: fetch(
+                    site,
+                    slug,
+                    settler,
+                    selection,
+                    utc_now,
+                    lambda page, pages, races: advance(slug, page, max(pages, page), f"pages, {races} races"),
+                    note,
+                    # A later category may bring the leaderboard that another one carries over from.
+                    partial(apply_settings, goals=()) if slug == slugs[-1] else None,
+                ),
+                interval=settings.request_interval,
+                attempts=8,
+            )
+
+    failed: list[SiteError] = []
+    for slug in slugs:
+        problems: list[str] = []
+        try:
+            _show_merge(fetched(slug, problems.append))
+            ledger.belong_to(settings.site)
+        except SiteError as error:
+            failed.append(error)
+        for problem in problems:
+            common.tell(f"left out: {problem}", to=common.notices)
+    common.carry_out_rebuilds(ledger)
+    _show_rated(settings, settler, ledger.leaderboards.all())
+    common.tell_waiting(settings, ledger)
+    if failed:
+        raise failed[0]
+
+
+def _show_merge(report: PastRacesReport) -> None:
+    parts = (
+        counted(report.new, "new race"),
+        f"{report.changed} changed" if report.changed else "",
+        f"{report.known} unchanged" if report.known else "",
+        f"{report.waiting} waiting" if report.waiting else "",
+        f"{report.skipped} not counted (not recorded, or goal not rated)" if report.skipped else "",
+    )
+    console.print(", ".join(part for part in parts if part))
+
+
+def _show_rated(settings: Settings, settler: Settler, boards: Iterable[Leaderboard]) -> None:
+    """Fit the odds of leaderboards, and print their first places."""
+    from racebot.study.fit import RATINGS_FROM  # loads joblib
+
+    ledger, fitted = settler.ledger, [common.tell_fitted_odds(settler, board) for board in boards]
+    for board in fitted:
+        report = leaderboard_report(ledger, board, listing_of(settings, board))
+        unrated = races_without_changes(ledger, board)
+        tables.print_leaderboard(console, report, 10, sum(unrated.values()))
+        if report.races >= RATINGS_FROM:
+            common.tell(f'{board.name}: fit the ratings, too: run racebot improve "{board.name}"')
+        for reason, races in unrated.items():
+            hint = ", left out unless RACEBOT_TEAM_RACES says how to rate it" if reason == TEAM_RACE else ""
+            common.tell(f"{counted(races, 'race')} of {board.name} changed no rating: {reason}{hint}")

@@ -182,7 +182,7 @@ def _text(value: Any) -> str:
 
 
 def _rate_past_races(settings: Settings) -> None:
-    from racebot.cli.past_races import rate_from_site
+    from racebot.cli.races import rate_from_site
 
     say("Fetching takes about a second for each hundred races. The bot stays silent.")
     create_ledger(settings)

@@ -108,7 +108,7 @@ def demo(
 
 
 def _open_pages(database: Path) -> None:
-    from racebot.cli.pages import publication_of
+    from racebot.cli.run import publication_of
     from racebot.web.http import server
 
     def opened(address: str) -> None:

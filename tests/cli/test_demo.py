@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from racebot.cli.pages import publication_of
+from racebot.cli.run import publication_of
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
 from racebot.web.routes import Pages

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from racebot.cli import app, past_races
+from racebot.cli import app
 from racebot.cli.tables import print_proposal
 from racebot.errors import OrderError
 from racebot.ledger.rows import Leaderboard
@@ -92,7 +92,7 @@ def fitted(*, kept: bool) -> Fit:
 
 
 def test_an_accepted_fit_is_written_and_rates_the_leaderboard(racebot: Run, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(past_races, "fit", Mock(return_value=fitted(kept=True)))
+    monkeypatch.setattr("racebot.study.fit.fit", Mock(return_value=fitted(kept=True)))
     shown = racebot("improve", "games")
     assert "79.1% of cases instead of 78.4%" in shown.stdout
     assert parameters(racebot)["newcomer_spread"] != 1.5, "without a terminal, nobody said yes"
@@ -105,6 +105,6 @@ def test_an_accepted_fit_is_written_and_rates_the_leaderboard(racebot: Run, tmp_
 
 
 def test_a_fit_that_gains_nothing_changes_nothing(racebot: Run, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(past_races, "fit", Mock(return_value=fitted(kept=False)))
+    monkeypatch.setattr("racebot.study.fit.fit", Mock(return_value=fitted(kept=False)))
     assert "stay" in racebot("improve", "--yes").stdout
     assert not (tmp_path / "racebot.toml").exists()
