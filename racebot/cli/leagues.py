@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import tomlkit
 import typer
 
 from racebot.cli import common, tables
@@ -184,7 +183,6 @@ def season(
     name: Annotated[str, typer.Argument(help="The season's leaderboard. `list` needs none.")] = "",
     like: Annotated[str, typer.Option(help="For `start`: the season to copy, which ends.")] = "",
     at: Annotated[datetime | None, common.date_option("When (UTC). Default: now.", "--at", "--from")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the tables, and write nothing.")] = False,
     database: Database = None,
 ) -> None:
     """End a season by writing `until` into its table of racebot.toml, or start the next one like it.
@@ -232,12 +230,6 @@ def season(
             raise SettingsError(*problems) from None
         if not all(table["name"] in rules for table in shown) or not rules[shown[0]["name"]].until:
             raise SettingsError("RACEBOT_LEADERBOARDS hides racebot.toml: move its tables there")
-        for table in shown if dry_run else ():
-            secret = {"discord": "..."} if "discord" in table else {}
-            for line in ["[[leaderboards]]", *tomlkit.dumps({**table, **secret}).splitlines()]:
-                tell(line)
-        if dry_run:
-            raise typer.Exit
 
     edit_leaderboards(settings.config, change, check)
     if step == "start" and not any(board.name == shown[0]["name"] for board in boards):

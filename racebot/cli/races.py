@@ -129,9 +129,6 @@ def import_file(
 def export_races(
     name: Annotated[str, typer.Argument(help="A leaderboard's name.")],
     file: Annotated[Path, typer.Argument(help="File to write: .json in the site's format, or .csv.")],
-    with_hidden: Annotated[
-        bool, typer.Option("--with-hidden", help="Name hidden and forgotten players, too.")
-    ] = False,
     database: Database = None,
 ) -> None:
     """Write all results that count on a leaderboard to a file that `import` and `evaluate` read.
@@ -143,7 +140,7 @@ def export_races(
         raise SettingsError(f"{file}: name a file that ends in {' or '.join(writers)}")
     with open_ledger(database, only_reads=True) as (_, ledger):
         board = common.one_board(ledger.leaderboards.all(), name)
-        results = list(counted_results(ledger, board, with_hidden=with_hidden))
+        results = list(counted_results(ledger, board))
         missing = left_out(ledger, board)
     common.write(file, write(results))
     common.tell(f"{file}: {counted(len(results), 'race')}" + (f"; left out: {missing}" if missing else ""))

@@ -16,18 +16,18 @@ from racebot.races.result import HIDDEN_NAME, Entrant, RaceResult
 from racebot.text.format import counted, exact_time, iso_duration, rows_as_csv
 
 
-def counted_results(ledger: Ledger, board: Leaderboard, *, with_hidden: bool = False) -> Iterator[RaceResult]:
+def counted_results(ledger: Ledger, board: Leaderboard) -> Iterator[RaceResult]:
     """Yield the results that count on a leaderboard, in the order in which they count.
 
     A race that was recorded after a later one ends just after it here, since imported races count by their
-    end. Hidden and forgotten players are `hidden-1` and so on, unless they are wanted. The pattern that an
+    end. Hidden and forgotten players are `hidden-1` and so on. The pattern that an
     opener's name matches stands for the name, which may be a forgotten one. Each says on which leaderboard it
     counts.
 
     Raises:
         DamagedRaceError: a stored result does not match its fingerprint.
     """
-    hidden = set[str]() if with_hidden else ledger.people.hidden()
+    hidden = ledger.people.hidden()
     aliases = dict[str, str]()
 
     def masked(entrant: Entrant) -> Entrant:

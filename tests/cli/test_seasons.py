@@ -72,14 +72,6 @@ def test_seasons_of_the_same_goals_are_told_apart_by_their_dates(racebot: Racebo
     assert old["custom_goals"] == new["custom_goals"]
 
 
-def test_dry_run_shows_tables_without_the_webhook_and_writes_nothing(racebot: Racebot, league: Path) -> None:
-    done = racebot("season", "start", "SGL 2027", "--like", "SGL 2026", "--dry-run")
-    assert done.out.count("[[leaderboards]]") == 2
-    assert "t0ken" not in done.out
-    assert league.read_text() == LEAGUE
-    assert list(league.parent.iterdir()) == [league]
-
-
 @pytest.mark.parametrize(
     ("command", "complaint"),
     [
