@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -212,7 +212,7 @@ def season(
     shown: list[Any] = []
 
     def change(tables: Any) -> None:
-        old = _table(settings, boards, tables, before)
+        old = _table(settings, tables, before)
         if step == "end" or "until" not in old:
             set_value(old, "until", moment)
         shown.append(old)
@@ -253,26 +253,19 @@ def _end(rule: RoomRule) -> str:
     return f"until {rule.until:%Y-%m-%d %H:%M}, final from {final:%Y-%m-%d}" if final else "no end"
 
 
-def _table(settings: Settings, boards: Sequence[Leaderboard], tables: Any, name: str) -> Any:
-    """Return the table of a leaderboard. A goal's own leaderboard, which has none, gets one."""
-
-    def chosen(category: str, each: str) -> bool:
-        return name.casefold() in {each.casefold(), f"{category}/{each}".casefold()}
-
-    found = [table for table in tables if chosen(table.get("category", ""), table.get("name", ""))]
-    goals = [board for board in boards if chosen(board.category, board.name) and board.rule.by_goals_alone]
-    if len(found or goals) > 1:
+def _table(settings: Settings, tables: Any, name: str) -> Any:
+    """Return the table of a leaderboard."""
+    full = [
+        (each, each.get("name", ""), f"{each.get('category', '')}/{each.get('name', '')}") for each in tables
+    ]
+    found = [table for table, *names in full if name.casefold() in map(str.casefold, names)]
+    if not found:
+        raise common.no_leaderboard(name, (own for _, own, _ in full), f"leaderboard of {settings.config}")
+    if len(found) > 1:
         raise SettingsError(
             f"{settings.config}: several leaderboards are named {name!r}: write CATEGORY/NAME"
         )
-    if found:
-        return found[0]
-    if not goals:
-        known = [each["name"] for each in tables if "name" in each] + [board.name for board in boards]
-        raise common.no_leaderboard(name, known, f"leaderboard of {settings.config}")
-    (board,) = goals
-    tell(f"{board.name} had no table in {settings.config}, and gets one")
-    return add_table(tables, {"name": board.name, "category": board.category, "goals": list(board.goals)})
+    return found[0]
 
 
 def _successor(old: dict[str, Any], name: str) -> dict[str, Any]:
@@ -335,14 +328,13 @@ def show_seeds(
         typer.Option("--for", help="Print what this site takes. For start.gg, FILE is the phase's export."),
     ] = None,
     database: Database = None,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Seed a bracket from a leaderboard, with the reason for each seed.
 
-    Example: racebot seeds "SGL 2026" --entrants bracket.txt --csv > seeds.csv
+    Example: racebot seeds "SGL 2026" --entrants bracket.txt
     """
-    from racebot.queries.seeds import Seed, seed_list  # loads scipy
+    from racebot.queries.seeds import seed_list  # loads scipy
 
     if bracket == "start.gg" and entrants is None:
         raise SettingsError("--for start.gg: add --entrants FILE, the phase's seeding that it exports")
@@ -366,11 +358,6 @@ def show_seeds(
         return
     if bracket:  # its Bulk Add takes a name a line; what follows a comma is an account
         sys.stdout.writelines(f"{printable(seed.name).replace(',', ' ')}\n" for seed in found.seeds)
-        return
-    if as_csv:
-        from racebot.web.api.endpoints import records_csv
-
-        sys.stdout.write(records_csv(Seed, found.seeds).body.decode().replace("\r\n", "\n"))
         return
     cells = ((s.seed, s.name, s.twitch, s.points, s.note) for s in found.seeds)
     tables.print_rows(console, found.leaderboard, (">Seed", "Player", "Twitch", ">Points", "Why"), cells)

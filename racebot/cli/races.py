@@ -215,15 +215,12 @@ def _rows(room: Room, rules: RatingRules, boards: set[str], *, whole: bool) -> l
     return [
         {
             "room": room.name,
-            "started_at": room.started_at,
             "goal": room.goal,
-            "custom_goal": room.custom_goal,
             "leaderboard": config.name,
             "counts": verdict.counts,
             "reason": verdict.reason.name.lower(),
             "why": in_words(verdict)
             + (", if recorded" if verdict.counts and not config.rule.finished else ""),
-            "nearest": verdict.nearest,
         }
         for config, verdict in verdicts
     ]

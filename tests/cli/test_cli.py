@@ -20,7 +20,7 @@ from builders import GOAL, entrant_document, listed_document
 from forks import fork
 from worker_support import PATIENCE
 
-from racebot import __version__, logs
+from racebot import logs
 from racebot.cli import MAY_PASS
 from racebot.cli.common import day, print_json, tell
 from racebot.errors import (
@@ -153,11 +153,6 @@ def test_import_rates_new_races_and_shows_the_leaderboards(racebot: Racebot, fol
     assert "3 unchanged" in racebot("import", "races.json").out
 
 
-def test_import_can_be_limited_to_one_goal(racebot: Racebot) -> None:
-    assert "1 new race\n" in racebot("import", "races.json", "--goal", "All Orbs").out
-    assert [b["leaderboard"] for b in json.loads(racebot("leaderboard", "--json").out)] == ["All Orbs"]
-
-
 def test_an_archive_is_filed_under_its_category_and_goal(racebot: Racebot, folder: Path) -> None:
     race = {
         "slug": "a1",
@@ -226,10 +221,6 @@ def test_team_races_that_are_ignored_are_not_called_rated(racebot: Racebot, fold
     assert "races rated" not in shown
     assert "2 races of teams changed no rating: team race, left out unless RACEBOT_TEAM_RACES" in shown
     assert "no race rated yet" in racebot("leaderboard").out
-
-
-def test_version_is_printed(racebot: Racebot) -> None:
-    assert racebot("--version") == (0, f"racebot {__version__}\n", "")
 
 
 def test_date_is_a_year_a_month_or_a_day(racebot: Racebot) -> None:
@@ -311,26 +302,6 @@ def test_a_backfill_needs_a_category_and_each_bad_setting_has_its_own_line(
     monkeypatch.setenv("RACEBOT_QUITE_SECONDS", "1")
     done = racebot("leaderboard")
     assert (done.code, len(done.complaints)) == (2, 2)
-
-
-@pytest.mark.parametrize(
-    "words", [("--nonsense",), ("nonsense",), ("leaderboard", "--limit", "0"), ("player",)]
-)
-def test_invalid_command_line_prints_the_usage(racebot: Racebot, words: tuple[str, ...]) -> None:
-    done = racebot(*words)
-    assert done.code == 2
-    assert "Traceback" not in done.err
-    assert "Usage: racebot" in done.err
-
-
-@pytest.mark.parametrize(
-    ("command", "missing"), [("player", "name"), ("import", "files"), ("hide", "player")]
-)
-def test_a_missing_argument_has_the_name_that_help_gives_it(
-    racebot: Racebot, command: str, missing: str
-) -> None:
-    assert f" {{{missing}}}" in racebot(command, "-h").out.splitlines()[0]
-    assert f"'{missing}'" in racebot(command).err
 
 
 # What names from elsewhere may do to a terminal

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from worker_support import Sandbox, finish, said, until
 
 from racebot import __version__
-from racebot.cli.setup import Finding, examine, open_to_all
+from racebot.cli.setup import Finding, examine
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite
 from racebot.settings.model import Settings
@@ -84,12 +84,6 @@ async def test_doctor_names_world_readable_files(
     Path(name).chmod(mode)
     wrong = [each.text async for each in examine(Settings(database=Path("racebot.db"))) if not each.good]
     assert any(text.startswith(f"{name}: ") and f"chmod o= {name}" in text for text in wrong) is found
-
-
-def test_file_modes_mean_nothing_on_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tmp_path.chmod(0o777)
-    monkeypatch.setattr("sys.platform", "win32")
-    assert not open_to_all(tmp_path)
 
 
 async def test_settings_without_a_secret_may_be_readable(tmp_path, monkeypatch) -> None:

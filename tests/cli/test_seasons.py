@@ -23,7 +23,6 @@ discord = "https://discord.com/api/webhooks/1/t0ken"
 # Texts
 [texts]
 """
-RATED = "race,player,place,date\none,Ann,1,2026-03-01\none,Bo,2,2026-03-01\n"
 
 
 @pytest.fixture
@@ -98,19 +97,6 @@ def test_tables_in_the_environment_are_not_hidden_by_a_written_file(
     monkeypatch.setenv("RACEBOT_LEADERBOARDS", '[{"name": "Other", "goals": ["x"]}]')
     assert "RACEBOT_LEADERBOARDS" in racebot("season", "end", "SGL 2026").complaints[0]
     assert league.read_text() == LEAGUE
-
-
-def test_season_of_a_goal_without_a_table_gets_one_and_keeps_its_ratings(racebot: Racebot, tmp_path) -> None:
-    (tmp_path / "S4.csv").write_text(RATED)
-    assert "racebot.toml" in racebot("season", "end", "S4").complaints[0]
-    assert racebot("import", "S4.csv", "--category", "orb").code == 0
-    before = racebot("leaderboard").out
-    assert racebot("season", "start", "S5", "--like", "S4", "--at", "2026-04-01").code == 0
-    old, new = tables(tmp_path / "racebot.toml")
-    assert old == {"name": "S4", "category": "orb", "goals": ["S4"], "until": "2026-04-01"}
-    assert new["goals"] == ["S5"]
-    assert racebot("rebuild").code == 0
-    assert racebot("leaderboard").out == before
 
 
 def test_new_goal_outside_the_limit_is_named(racebot: Racebot, tmp_path, monkeypatch) -> None:

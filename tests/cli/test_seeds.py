@@ -1,6 +1,5 @@
 """`racebot seeds` and `racebot export-races` on a rated file."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -19,11 +18,11 @@ def rated(racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return racebot
 
 
-def test_csv_has_a_row_for_each_entrant_found_and_names_the_others(rated: Racebot, tmp_path: Path) -> None:
+def test_seeds_have_a_row_for_each_entrant_found_and_name_the_others(rated: Racebot, tmp_path: Path) -> None:
     (tmp_path / "entrants.txt").write_text("cy\nAnn\nDee\n")
-    done = rated("seeds", "league", "--entrants", "entrants.txt", "--csv")
-    rows = list(csv.DictReader(done.out.splitlines()))
-    assert [(row["seed"], row["place"], row["name"]) for row in rows] == [("1", "1", "Ann"), ("2", "3", "Cy")]
+    done = rated("seeds", "league", "--entrants", "entrants.txt")
+    rows = [line.split()[:2] for line in done.out.splitlines()]
+    assert [row for row in rows if row and row[0] in {"1", "2"}] == [["1", "Ann"], ["2", "Cy"]]
     assert "Dee" in done.err
 
 
@@ -31,7 +30,6 @@ def test_json_has_seeds_and_missing_entrants(rated: Racebot) -> None:
     found = json.loads(rated("seeds", "orb/League", "--json").out)
     assert [each["name"] for each in found["seeds"]] == ["Ann", "Bo", "Cy"]
     assert found["missing"] == []
-    assert "Bo" in rated("seeds", "league").out  # the table
 
 
 def test_a_file_that_cannot_be_read_is_named(rated: Racebot) -> None:

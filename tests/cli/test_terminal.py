@@ -126,15 +126,3 @@ def test_each_command_has_help(command: str) -> None:
 def test_a_misspelt_command_is_told_the_right_one() -> None:
     done = CliRunner().invoke(app, ["stauts"])
     assert (done.exit_code, "'status'" in done.stderr) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("line", "completed"), [("racebot lea", "leaderboard"), ("racebot leaderboard --l", "--limit")]
-)
-def test_shell_completes_commands_and_options(
-    racebot: Racebot, monkeypatch: pytest.MonkeyPatch, line: str, completed: str
-) -> None:
-    monkeypatch.setenv("_RACEBOT_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", line)
-    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
-    assert completed in racebot().out.split()
