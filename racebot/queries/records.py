@@ -74,38 +74,20 @@ def hall_of_fame(ledger: Ledger, board: Leaderboard, *, settled: int) -> HallOfF
     )
 
 
-def upsets(
-    ledger: Ledger,
-    board: Leaderboard,
-    *,
-    player: str | None = None,
-    settled: int,
-    limit: int,
-    after: int = 0,
-    until: int | None = None,
-) -> list[Record]:
-    """Return the least likely wins of one player or of all, the least likely first.
-
-    Wins of players with fewer than `settled` earlier races do not count. `after` and `until` are the numbers
-    of the last race before the wins, and of the last of them.
-    """
-    index = "changes_won" if player is None else "changes_by_player"
+def upsets(ledger: Ledger, board: Leaderboard, *, settled: int, limit: int) -> list[Record]:
+    """Return the least likely wins after a player's first `settled` races, the least likely first."""
     sql = (
-        "SELECT player, sequence FROM ("  # noqa: S608 - constants
+        "SELECT player, sequence FROM ("
         "  SELECT sequence, player, points_before - ("
         "   SELECT avg(points_before) FROM changes AS other"
         "   WHERE leaderboard = ?1 AND sequence = mine.sequence AND player <> mine.player"
-        f"  ) AS lead FROM changes AS mine INDEXED BY {index}"
-        "  WHERE leaderboard = ?1 AND place = 1 AND races_before >= ?3"
-        "  AND sequence > ?5 AND sequence <= coalesce(?6, sequence)"
-        f"  {'AND player = ?2' if player is not None else ''}"
+        "  ) AS lead FROM changes AS mine INDEXED BY changes_won"
+        "  WHERE leaderboard = ?1 AND place = 1 AND races_before >= ?2"
         "  AND player NOT IN (SELECT player FROM hidden_players)"
-        "  ORDER BY lead IS NULL, lead LIMIT ?4"
+        "  ORDER BY lead IS NULL, lead LIMIT ?3"
         " ) WHERE lead IS NOT NULL ORDER BY lead"
     )
-    wins = ledger.connection.rows(
-        sql, board.key, player, settled, max(LIKELY_UPSETS, 2 * limit), after, until
-    )
+    wins = ledger.connection.rows(sql, board.key, settled, max(LIKELY_UPSETS, 2 * limit))
     rows = ledger.connection.rows(
         "SELECT sequence, player, state_before FROM json_each(?2) AS wanted"
         " CROSS JOIN changes ON leaderboard = ?1 AND sequence = wanted.value ORDER BY sequence, player",
