@@ -171,11 +171,7 @@ class Site:
     async def past_races(self, category: str, page: int) -> RacePage:
         """Fetch one page of finished races with their entrants, newest first."""
         params = {"show_entrants": "true", "per_page": 100, "page": page}
-        try:
-            return parse_race_page((await self._request("GET", f"/{category}/races/data", params=params))[0])
-        except NotFoundError:
-            message = f"{self.url} has no category {category!r}: correct RACEBOT_CATEGORY"
-            raise NotFoundError(message) from None
+        return parse_race_page((await self._request("GET", f"/{category}/races/data", params=params))[0])
 
     async def past_race_pages(
         self, category: str, *, since: datetime | None = None

@@ -6,7 +6,7 @@ Sources: https://docs.discord.com/developers/resources/webhook and https://docs.
 from __future__ import annotations
 
 import time
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from starlette.requests import Request
@@ -26,17 +26,12 @@ class _Part(BaseModel):
     text: str = Field("", max_length=2048)
 
 
-class _Field(_Part):
-    name: str = Field(min_length=1, max_length=256)
-    value: str = Field(min_length=1, max_length=1024)
-
-
 class _Embed(BaseModel):
     title: str = Field("", max_length=256)
     description: str = Field("", max_length=4096)
     author: _Part = _Part()
     footer: _Part = _Part()
-    fields: list[_Field] = Field([], max_length=25)
+    fields: list[_Part] = Field([], max_length=25)
 
 
 def _bounded(embeds: list[_Embed]) -> list[_Embed]:
@@ -48,14 +43,9 @@ def _bounded(embeds: list[_Embed]) -> list[_Embed]:
     return embeds
 
 
-class _Mentions(BaseModel):
-    parse: list[Literal["roles", "users", "everyone"]] = []
-
-
 class _Message(BaseModel):
     content: str = Field("", max_length=2000)
     embeds: Annotated[list[_Embed], Field(max_length=10), AfterValidator(_bounded)] = []
-    allowed_mentions: _Mentions = _Mentions()
 
 
 def routes(site: FakeSite) -> list[Route]:

@@ -9,7 +9,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
-from inspect import Parameter, signature
+from inspect import signature
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -69,6 +69,7 @@ class SandboxServer:
             "delete_user": site.delete_user,
             "rename_goal": site.rename_goal,
             "revoke_tokens": site.revoke_tokens,
+            **_ROOM_COMMANDS,
         }
         app = Starlette(
             routes=[
@@ -105,13 +106,13 @@ class SandboxServer:
 
     async def usage(self, request: Request) -> Response:
         """List the commands with their arguments."""
-        return JSONResponse({"commands": [self._usage(name) for name in self._names()]})
+        return JSONResponse({"commands": [self._usage(name) for name in self._commands]})
 
     async def command(self, request: Request) -> Response:
         """Do what people do on the site's pages, with the arguments of the body."""
         name = request.path_params["command"]
-        if name not in self._names():
-            return _refusal(404, f"unknown command. Commands: {', '.join(self._names())}")
+        if name not in self._commands:
+            return _refusal(404, f"unknown command. Commands: {', '.join(self._commands)}")
         if not request.headers.get("content-type", "").startswith("application/json"):
             # CSRF protection: a page of another site cannot send this content type.
             return _refusal(415, "the body must be application/json")
@@ -124,15 +125,10 @@ class SandboxServer:
         except (TypeError, ValueError):
             return _refusal(400, "the body is not a JSON object")
 
-    def _names(self) -> list[str]:
-        return sorted(_ROOM_COMMANDS | self._commands.keys())
-
     def _usage(self, name: str) -> str:
-        """Return a command's name and its arguments, those that may be left out in brackets."""
-        of_room = name in _ROOM_COMMANDS
-        parameters = signature(getattr(FakeRoom, name) if of_room else self._commands[name]).parameters
-        listed = [_argument(each) for each in parameters.values()]
-        return " ".join([name, *(["race", *listed[1:]] if of_room else listed)])
+        """Return a command's name and its arguments."""
+        arguments = signature(self._commands[name]).parameters
+        return " ".join([name, *("race" if each == "self" else each for each in arguments)])
 
     def _carry_out(self, name: str, given: dict[str, Any]) -> object:
         room = self.site.room(str(given.pop("race", ""))) if name in _ROOM_COMMANDS else None
@@ -245,15 +241,12 @@ async def _write(ws: WebSocket, outgoing: asyncio.Queue[Frame]) -> None:
             await ws.send_json(await outgoing.get())
 
 
-_ROOM_COMMANDS = {name for name in vars(FakeRoom) if not name.startswith("_")} | {"say"}
-_ROOM_COMMANDS -= {"entrant", "set_places"}
+_ROOM_COMMANDS: dict[str, Callable[..., object]] = {
+    name: method
+    for name, method in {**vars(FakeRoom), "say": FakeRoom.say}.items()
+    if not (name.startswith("_") or name in {"entrant", "set_places"})
+}
 """Commands about one race. Their arguments are those of the methods, and `race`."""
-
-
-def _argument(of: Parameter) -> str:
-    """Return an argument's name, in brackets if it may be left out, with its default if that is a bool."""
-    shown = f"{of.name}={str(of.default).lower()}" if isinstance(of.default, bool) else of.name
-    return shown if of.default is Parameter.empty else f"[{shown}]"
 
 
 def _refusal(status: int, text: str) -> Response:

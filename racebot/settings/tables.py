@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -97,23 +98,12 @@ def _span(value: object) -> object:
     return timedelta(**{_SPANS[match[2]]: int(match[1])})
 
 
-def _moment(value: object) -> object:
-    """Read a date, or a date with a time; in UTC unless it says otherwise."""
-    try:
-        if isinstance(value, str):
-            value = datetime.fromisoformat(value)
-    except ValueError:
-        raise ValueError("must be a date such as 2026-09-01") from None
-    if isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
-    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
-
-
 _Patterns = Annotated[
     tuple[Annotated[str, Field(min_length=1)], ...],
     BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
 ]
-_Moment = Annotated[datetime | None, BeforeValidator(_moment)]
+_in_utc = AfterValidator(lambda moment: moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+_Moment = Annotated[datetime, _in_utc] | None
 
 
 class LeaderboardSettings(BaseModel):

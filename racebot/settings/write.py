@@ -79,21 +79,14 @@ def replace_file(
             file.flush()
             os.fsync(file.fileno())
         with suppress(FileNotFoundError):
-            _keep_access(path, draft, hidden)
+            old = path.stat()
+            if hasattr(os, "chown"):  # not on Windows
+                os.chown(draft, old.st_uid, old.st_gid)
+            draft.chmod(stat.S_IMODE(old.st_mode) & ~hidden)
         check(draft)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
-
-
-def _keep_access(old: Path, new: Path, hidden: int) -> None:
-    """Give a new file the owner, group and mode of the old one, without some bits of the mode."""
-    status = old.stat()
-    if hasattr(os, "chown"):  # not on Windows
-        own = new.stat()
-        if (own.st_uid, own.st_gid) != (status.st_uid, status.st_gid):
-            os.chown(new, status.st_uid, status.st_gid)
-    new.chmod(stat.S_IMODE(status.st_mode) & ~hidden)
 
 
 def write_leaderboard(

@@ -143,7 +143,12 @@ REFUSALS: dict[str, tuple[Ask, httpx.Response | None, type[Exception], str]] = {
     "a token of another category": (lambda s: s.category("orb", "x"), None, CredentialsError, "'orb'"),
     "no such category": (lambda s: s.category("no"), None, NotFoundError, "no category 'no'"),
     "no such race": (lambda s: s.race("orb/no"), None, NotFoundError, f"{URL}/orb/no/data does not exist"),
-    "no such list": (lambda s: s.past_races("no", 1), httpx.Response(404), NotFoundError, "no category 'no'"),
+    "no such list": (
+        lambda s: s.past_races("no", 1),
+        httpx.Response(404),
+        NotFoundError,
+        "/no/races/data does",
+    ),
     "a bad request": (lambda s: s.token(*CREDENTIALS), httpx.Response(400, json={}), SiteError, "400"),
     "a front proxy's token": (lambda s: s.token(*WRONG), httpx.Response(403), SiteError, "answered 403"),
     "a front proxy": (lambda s: s.past_races("orb", 1), httpx.Response(403), SiteError, "403"),

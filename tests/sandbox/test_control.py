@@ -79,7 +79,7 @@ async def test_deletions_and_renames_are_silent(control: Control, site: FakeSite
 
 async def test_the_commands_are_listed(control: Control) -> None:
     listed = (await control.client.get("/sandbox/control")).json()["commands"]
-    assert {"enter race user [team]", "say race user text", "revoke_tokens"} <= set(listed)
+    assert {"enter race user team", "say race user text", "revoke_tokens"} <= set(listed)
 
 
 async def test_errors_name_the_problem(control: Control) -> None:
