@@ -61,7 +61,7 @@ def user(account: User | None, category: FakeCategory) -> Json | None:
 
 def invented_user(name: str) -> Json:
     """Return a placeholder user for an entrant of a race that hides its entrants."""
-    return {**(user(User("", name), FakeCategory("", "", "")) or {}), "url": None}
+    return {**(user(User("", name), FakeCategory("")) or {}), "url": None}
 
 
 def _status(value: str) -> Json:
@@ -107,8 +107,8 @@ def race(room: RaceState) -> Json:
         **_end(room),
         "unlisted": room.unlisted,
         "opened_by": user(room.opened_by, room.category),
-        "monitors": [user(monitor, room.category) for monitor in room.monitors],
-        "recorded_by": user(room.recorded_by, room.category),
+        "monitors": [],
+        "recorded_by": None,
         "hide_entrants": room.hide_entrants,
         "chat_restricted": room.hide_entrants,
         "chat_message_delay": duration(timedelta(0)),
@@ -151,11 +151,11 @@ def _end(room: RaceState) -> Json:
 def _category(category: FakeCategory) -> Json:
     return {
         "name": category.name,
-        "short_name": category.short_name,
+        "short_name": "Sand",
         "slug": category.slug,
         "url": f"/{category.slug}",
         "data_url": f"/{category.slug}/data",
-        "image": category.image,
+        "image": "/media/category.png",
     }
 
 
@@ -201,8 +201,8 @@ def category(about: FakeCategory, rooms: Iterable[RaceState], *, unlisted: bool)
         **_category(about),
         "info": None,
         "streaming_required": False,
-        "owners": [user(owner, about) for owner in about.owners if not owner.deleted],
-        "moderators": [user(moderator, about) for moderator in about.moderators if not moderator.deleted],
+        "owners": [user(moderator, about) for moderator in about.moderators],
+        "moderators": [],
         "goals": list(about.goals),
         "current_races": [summary(room) for room in current],
         "emotes": {},

@@ -52,7 +52,7 @@ class ChatRoom(RaceState):
         user = self.site.user(user)
         self._require(self.chat_open, "chat is closed")
         self._require(0 < len(text) <= 1000, "a message has 1 to 1,000 characters")
-        monitor = self.category.may_moderate(user) or user is self.opened_by or user in self.monitors
+        monitor = self.category.may_moderate(user) or user is self.opened_by
         return self._post(text, user=user, monitor=monitor)
 
     def say_as_bot(
@@ -279,14 +279,12 @@ class FakeRoom(ChatRoom):
         self._require_recordable()
         self._require(not any(e.user.deleted for e in self.entrants), "an entrant's account is deleted")
         self.recorded = True
-        self.recorded_by = moderator
         self._tell(f"Race result recorded by {moderator.full_name}")
 
     def unrecord(self) -> None:
         """Undo `record`, as the site's administrators can. Chat is open again."""
         self._require(self.recorded, "the race is not recorded")
         self.recorded = False
-        self.recorded_by = None
         self._tell("Race result unrecorded")
 
     def do_not_record(self, by: User | str | None = None) -> None:

@@ -56,9 +56,7 @@ class FakeSite(Accounts):
         clock: Clock = lambda: datetime.now(UTC),
         rng: random.Random | None = None,
     ) -> None:
-        about = FakeCategory(
-            slug=category, name="Sandbox", short_name="Sand", image="/media/category.png", goals=list(goals)
-        )
+        about = FakeCategory(category, list(goals))
         super().__init__(about, clock, random.Random() if rng is None else rng)  # noqa: S311
         self.bots: dict[str, Bot] = {}
         self.rooms: dict[str, FakeRoom] = {}
