@@ -175,9 +175,12 @@ def in_first_schema(newest: Path, old: Path) -> None:
     with closing(sqlite3.connect(old)) as connection:
         connection.execute("ATTACH ? AS newest", (str(newest),))
         for table in FIRST_SCHEMA:
-            columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
-            copy = f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newest.{table}"  # noqa: S608
-            connection.execute(copy)
+            names, kept = (
+                [row[1] for row in connection.execute(f"PRAGMA {which}.table_info({table})")]
+                for which in ("main", "newest")
+            )
+            columns = ", ".join(name if name in kept else "''" for name in names)
+            connection.execute(f"INSERT INTO main.{table} SELECT {columns} FROM newest.{table}")  # noqa: S608
         connection.commit()
 
 
