@@ -43,9 +43,6 @@ class LiveEntrant:
         int | None,
         Field(description="Place on the leaderboard once the race is recorded; null if not listed"),
     ] = None
-    chance_now: Annotated[
-        float | None, Field(description="Chance to finish next while racing; null before the first finish")
-    ] = None
     stream: Annotated[str, Field(description="Twitch name of a racer who streams now, or empty")] = ""
 
 

@@ -234,14 +234,8 @@ def _entrants(
     states = current_states(ledger, board, players)
     found = forecasts(board, [state for state, _ in states])
     has_odds = not by_team and len(found) > 1
-    racing = [row for row, entrant in enumerate(entrants) if entrant.status is EntrantStatus.RACING]
-    chance_now = {}
-    if has_odds and racing and any(entrant.finished for entrant in entrants):
-        left = forecasts(board, [states[row][0] for row in racing])
-        chance_now = {row: each.win_chance for row, each in zip(racing, left, strict=True)}
     names = shown_names(entrants)
-    for row, (entrant, (_, raced), forecast) in enumerate(zip(entrants, states, found, strict=True)):
-        player = players[row]
+    for player, entrant, (_, raced), forecast in zip(players, entrants, states, found, strict=True):
         change = changes.get(player)
         before, after = ranks.get(player, (None, None))
         yield LiveEntrant(
@@ -258,7 +252,6 @@ def _entrants(
             change=change.points_change if change else None,
             rank_before=before,
             rank_after=after,
-            chance_now=chance_now.get(row),
             stream=entrant.profile.twitch if entrant.profile and entrant.profile.live else "",
         )
 
@@ -284,10 +277,7 @@ def _last_state(room: LiveRoom, race: Race, refused: str, now: datetime) -> Live
     """Return the result of a race that changes no rating, as its room last showed it."""
     boards = []
     for board in room.leaderboards:
-        entrants = (
-            replace(each, after=None, change=None, rank_after=None, chance_now=None)
-            for each in board.entrants
-        )
+        entrants = (replace(each, after=None, change=None, rank_after=None) for each in board.entrants)
         boards.append(replace(board, entrants=tuple(entrants), outcome=None, changes_before={}))
     ended_at = room.ended_at or race.ended_at or race.cancelled_at or now
     return replace(room, status=race.status, ended_at=ended_at, leaderboards=tuple(boards), refused=refused)

@@ -58,8 +58,7 @@ class PictureFetcher:
         if not missing:
             return
         fetched = 0
-        accept = ", ".join(_TYPES)
-        async with Http(self.site, accept=accept, transport=self.transport, timeout=TIMEOUT) as http:
+        async with Http(self.site, accept="image/*", transport=self.transport, timeout=TIMEOUT) as http:
             for address in missing:
                 picture, item = b"", f"picture {printable(address)[:100]}"
                 try:
@@ -82,12 +81,7 @@ class PictureFetcher:
         if urlsplit(url)[:2] != urlsplit(self.site)[:2]:
             raise SiteError("on another host than the site")
         answer = await http.ask(
-            "GET",
-            url,
-            where="a picture",
-            most=MOST_BYTES,
-            within=2 * TIMEOUT,
-            reads=_kind,
+            "GET", url, where="a picture", most=MOST_BYTES, within=2 * TIMEOUT, reads=_kind
         )
         if not (kind := _kind(answer)):
             raise SiteError(f"a picture was answered with status {answer.status}, or is of another type")

@@ -6,8 +6,9 @@ The folder may be deleted at any time; the bot fetches the pictures again.
 from __future__ import annotations
 
 import hashlib
+import os
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,33 +38,19 @@ class Pictures:
 
     def names(self) -> frozenset[str]:
         """Return the names of all pictures; none if the folder does not exist."""
-        with suppress(OSError):
-            return frozenset(path.stem for path in self._folder.glob(f"*{ENDING}") if _size(path))
-        return frozenset()
+        return frozenset(name for name, facts in self._files().items() if facts.st_size)
 
     def read(self, name: str) -> bytes | None:
         """Return a picture as WebP, or None if no picture has that name."""
         with suppress(OSError):
-            return (self._folder / f"{name}{ENDING}").read_bytes() or None
+            return self._path(name).read_bytes() or None
         return None
-
-    def version(self) -> int:
-        """Return a number that changes when a picture is added or removed."""
-        with suppress(OSError):
-            return self._folder.stat().st_mtime_ns
-        return 0
 
     def missing(self, addresses: Iterable[str]) -> list[str]:
         """Return the addresses of pictures to fetch now. Recent failures are left out."""
-        known, recent = self.names(), time.time() - RETRY_AFTER
-
-        def failed(name: str) -> bool:
-            with suppress(OSError):
-                return (self._folder / f"{name}{ENDING}").stat().st_mtime > recent
-            return False
-
-        names = ((address, name_of(address)) for address in addresses)
-        return [address for address, name in names if name not in known and not failed(name)]
+        recent = time.time() - RETRY_AFTER
+        known = {name for name, facts in self._files().items() if facts.st_size or facts.st_mtime > recent}
+        return [address for address in addresses if name_of(address) not in known]
 
     def store(self, address: str, picture: bytes) -> None:
         """Store a picture atomically. An empty one says that it could not be fetched.
@@ -71,26 +58,27 @@ class Pictures:
         Raises:
             LedgerUnavailable: the folder cannot be written.
         """
-        name = name_of(address)
-        path, part = self._folder / f"{name}{ENDING}", self._folder / f".{name}.part"
+        part = self._folder / f".{name_of(address)}.part"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            if not picture and _size(path) == 0:
-                path.touch()  # the folder, and so `version`, stays as it is
-                return
             part.write_bytes(picture)
-            part.replace(path)
+            part.replace(self._path(name_of(address)))
         except OSError as error:
             raise LedgerUnavailable(
                 f"{self._folder}: {error.strerror}: free space, or let racebot write there"
             ) from None
 
-    def prune(self, addresses: Collection[str]) -> None:
-        for name in self.names() - {name_of(address) for address in addresses}:
-            (self._folder / f"{name}{ENDING}").unlink(missing_ok=True)
+    def prune(self, addresses: Iterable[str]) -> None:
+        for name in self._files().keys() - set(map(name_of, addresses)):
+            self._path(name).unlink(missing_ok=True)
 
+    def _path(self, name: str) -> Path:
+        return self._folder / f"{name}{ENDING}"
 
-def _size(path: Path) -> int | None:
-    with suppress(OSError):
-        return path.stat().st_size
-    return None
+    def _files(self) -> dict[str, os.stat_result]:
+        """Return the files of pictures, and those of failures, which are empty."""
+        found = {}
+        for path in self._folder.glob(f"*{ENDING}"):
+            with suppress(OSError):  # it was deleted meanwhile
+                found[path.stem] = path.stat()
+        return found
