@@ -9,7 +9,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from builders import NOON, SECOND, entrant, existing, result
+from builders import NOON, entrant, existing, result
 from PIL import Image
 from playwright.sync_api import FloatRect, Locator, Page, Route, expect
 from worker_support import PATIENCE
@@ -495,37 +495,6 @@ def test_phones_show_racers_of_a_race_on_few_lines_with_more_reasons_on_touch(
     expect(page.get_by_role("heading", level=1)).to_have_text("race-59")
 
 
-def test_phones_show_the_longest_names_of_racers_beside_their_faces(visit: Visit, tmp_path: Path) -> None:
-    """The site allows 25 letters. A longer name is cut, and makes no row higher."""
-    names = (
-        "Ann",
-        "StandAloneComplexity2024x",
-        "under_the_moon_of_jupiter",
-        "A fan of the old days too",
-        "W" * 60,
-    )
-    entrants = [
-        replace(entrant(str(number), time=(number + 1) * 1000 * SECOND), name=name)
-        for number, name in enumerate(names)
-    ]
-    races = [result(slug, entrants=tuple(entrants)) for slug in ("first", "second")]
-    database = rated(tmp_path / "ledger.db", races)
-    with serving(database) as served:
-        for width in (390, 320):
-            page = visit(f"{served}races/orb/second.html", width=width)
-            boxes = page.locator(".race .who > :last-child").evaluate_all(
-                "all => all.map(each => [each.clientHeight, each.scrollHeight])"
-            )
-            heights, contents = zip(*boxes, strict=True)
-            assert len(boxes) == len(names)
-            if width == 390:
-                assert max(heights) - min(heights) <= 5, "about as high as a face"
-            line = heights[1] / (2 if width == 390 else 3)
-            assert all(content < height + line for height, content in boxes[:-1]), "no line is cut off"
-            assert contents[-1] > heights[-1] + line, "cut"
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
 def test_times_are_told_from_now_or_in_the_zone_of_the_reader(opened: Open, served: str) -> None:
     page = opened(timezone_id="America/New_York")
     now = NOON + timedelta(days=59, minutes=3, seconds=5)
@@ -577,15 +546,6 @@ def test_phones_load_three_small_avatars_of_a_list(opened: Open, tmp_path: Path)
             assert len(avatars) >= 3 and max(avatars) < 2000
             assert (width > 390) == (len(avatars) > 3)
             assert len(sizes) <= requests and sum(sizes.values()) < weight
-
-
-def test_pages_follow_light_and_dark(visit: Visit, served: str) -> None:
-    shown = set()
-    for scheme in ("light", "dark"):
-        page = visit(f"{served}{PLAYER}", scheme)
-        line = "getComputedStyle(document.querySelector('.graph .line')).stroke"
-        shown |= {page.evaluate("getComputedStyle(document.body).backgroundColor"), page.evaluate(line)}
-    assert len(shown) == 4
 
 
 def test_meaning_of_colors_survives_the_colors_of_the_system(visit: Visit, served: str) -> None:

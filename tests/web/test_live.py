@@ -360,14 +360,6 @@ def test_live_page_shows_the_latest_results_of_all_leaderboards(live: Live) -> N
 UNKNOWN = room(racer("ann", win_chance=None, finish_chance=None))
 
 
-def test_live_page_names_the_category_of_a_room_only_if_there_are_several(live: Live) -> None:
-    live.write(OPEN)
-    assert "live-1 open Any Orb" in words(live.get("/live"))
-    live.write(OPEN, replace(OPEN, race="gem/live-2", category="gem"))
-    shown = words(live.get("/live"))
-    assert "live-1 open orb Any Orb" in shown and "live-2 open gem Any Orb" in shown
-
-
 def test_live_page_says_when_the_bot_is_silent_or_down(live: Live) -> None:
     assert "not running" in words(live.get("/live"))
     live.write()

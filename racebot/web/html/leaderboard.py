@@ -170,7 +170,6 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
         report=report,
         first=first,
         tab="Ratings" if scored else "Leaderboard",
-        climber=climber(report) if number == 1 and choice.default else None,
         waiting=waiting(view.ledger, board) if number == 1 and choice.at is None else [],
         choice=choice,
         columns=COLUMNS,
@@ -318,17 +317,6 @@ def explained(request: PageRequest, board: Board) -> Content:
     )
 
 
-def climber(report: queries.LeaderboardReport) -> queries.ListedPlayer | None:
-    """Return the listed player who climbed most places in the last week; None if nobody climbed."""
-    players = report.players
-
-    def gained(row: Standing) -> tuple[int, int]:
-        return players.places_won(row) or 0, players.points_won(row)
-
-    best = max(players.rows, key=gained, default=None)
-    return players.chosen([best])[0] if best is not None and gained(best)[0] > 0 else None
-
-
 def places_chart(
     view: LedgerView, board: Board, players: Sequence[queries.ListedPlayer], start: datetime, end: datetime
 ) -> charts.Bump:
@@ -368,7 +356,6 @@ def movement(request: PageRequest, board: Board) -> Content:
         board,
         view.totals(board),
         chart=chart,
-        climber=climber(report),
         query=request.query,
         missing=[name for folded, name in asked.items() if folded not in listed],
         newest=last,
