@@ -434,15 +434,6 @@ def test_iterated_elo_rates_players_and_factors(table: Path) -> None:
     assert "Giants" in text
 
 
-def test_one_race_to_judge_by_has_no_standard_error(table: Path) -> None:
-    table.write_text("".join(table.read_text().splitlines(keepends=True)[:7]))
-    words = ["tune", "elo-ffa", table, "--generations=1", "--candidates=8"]
-    found = json.loads(run(*words, "--json"), parse_constant=pytest.fail)
-    assert found["later"]["standard_error"] is None
-    text = run(*words)
-    assert "nan" not in text
-
-
 def test_figures_without_any_case_are_null(capsys: pytest.CaptureFixture[str]) -> None:
     history = History.of([result("r", "ann bo", dnf="cy")])
     report = evaluate([history], [Entry("elo", "pairwise-elo"), Entry("ts", "trueskill")])[0]

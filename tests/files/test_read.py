@@ -1,7 +1,7 @@
 """JSON saved from the site, archives, and files that cannot be read."""
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from builders import CATEGORY, NOON, entrant_document, listed_document, race_doc
 
 from racebot.errors import PayloadError
 from racebot.files.read import read_races
+from racebot.races.result import Entrant, EntrantStatus
 
 TWO = [entrant_document("ann", "done", "PT1H", 1), entrant_document("bo", "done", "PT2H", 2)]
 
@@ -45,6 +46,25 @@ def names(path: Path, category: str = CATEGORY, goal: str | None = None) -> list
 )
 def test_json_saved_from_the_site_is_read(tmp_path: Path, document: object) -> None:
     assert names(file(tmp_path, document)) == ["orb/r1", "orb/r2"]
+
+
+def test_an_archive_is_read_race_by_race(tmp_path: Path) -> None:
+    """A deleted account keeps its place, and place 9999 is no finish."""
+    entrants = [{"user_id": user, "place": place} for user, place in (("a1", 1), (None, 2), ("b2", 9999))]
+    race = {"slug": "lazy-orb-1", "ended_at": "2025-06-01T10:20:30.123456+00:00", "recorded": True}
+    other = {"slug": "keen-orb-2", "ended_at": "2025-06-02T10:20:30Z", "recorded": False}
+    path = file(tmp_path, [race | {"entrants": entrants}, other | {"entrants": entrants}])
+    first, second = read_races(path, category="orb").results
+    assert (first.name, first.category, first.goal) == ("orb/lazy-orb-1", "orb", "season one")
+    assert first.ended_at == datetime(2025, 6, 1, 10, 20, 30, 123456, tzinfo=UTC)
+    assert first.entrants == (
+        Entrant("a1", "a1", EntrantStatus.DONE, place=1),
+        Entrant(None, "deleted account", EntrantStatus.DONE, place=2),
+        Entrant("b2", "b2", EntrantStatus.DNF),
+    )
+    assert (first.recorded, second.recorded, first.final, first.countable) == (True, False, True, True)
+    with pytest.raises(PayloadError, match=r"season one\.json, line 2, column place: 'first'"):
+        read_races(file(tmp_path, [race | {"entrants": [{"user_id": "a1", "place": "first"}]}]))
 
 
 @pytest.mark.parametrize(
