@@ -25,16 +25,8 @@ from racebot.ratings import registry
 from racebot.ratings.model import RatingModel
 from racebot.ratings.parameters import Parameters
 from racebot.ratings.registry import DEFAULT_MODEL
-from racebot.study import evaluate as judging
-from racebot.study.history import (
-    History,
-    Odds,
-    RatedPlayer,
-    final_ratings,
-    final_states,
-    find_player,
-    forecast_race,
-)
+from racebot.study import evaluate as judging, history as past
+from racebot.study.history import History
 
 TRUSTED = 2.0
 """Mean error of the odds, in percentage points, up to which the verdict trusts them."""
@@ -158,7 +150,7 @@ def _file(source: Any, number: int) -> Path | File:
 
 def rate(
     history: Any, model: str | RatingModel = DEFAULT_MODEL, parameters: Parameters | None = None
-) -> Table[RatedPlayer]:
+) -> Table[past.RatedPlayer]:
     """Rate all races of a history, and return the players with their ratings, best first.
 
     >>> racebot.rate("examples/cup.csv")
@@ -172,7 +164,7 @@ def rate(
         ModelError: the model or a parameter is unknown, or the model cannot rate a race.
     """
     races, made = _read(history), _made(model, parameters)
-    found = Table(final_ratings(races, made))
+    found = Table(past.final_ratings(races, made))
     found.draw = lambda: plots.ratings(races, made, found)
     return found
 
@@ -220,7 +212,7 @@ def odds(
     players: Iterable[str],
     model: str | RatingModel = DEFAULT_MODEL,
     parameters: Parameters | None = None,
-) -> Table[Odds]:
+) -> Table[past.Odds]:
     """Forecast a race between players of a history, from their ratings after its last race.
 
     >>> racebot.odds("examples/cup.csv", ["Ann", "Bo", "Cy"])
@@ -237,10 +229,10 @@ def odds(
         raise PayloadError(f"odds need a list of two or more players: write [{players!r}, ...]")
     history, made = _read(history), _made(model, parameters)
     names = list(players)
-    rows = [find_player(history, name) for name in names]
+    rows = [past.find_player(history, name) for name in names]
     require_different(names, rows)
-    states = final_states(made, history)[rows]
-    found = Table(forecast_race(made, [history.names[row] for row in rows], states))
+    states = past.final_states(made, history)[rows]
+    found = Table(past.forecast_race(made, [history.names[row] for row in rows], states))
     found.draw = lambda: plots.odds(found)
     return found
 

@@ -38,11 +38,8 @@ def evaluations(console: Console, reports: Reports, *, full: bool) -> None:
     """Print the verdict of each evaluation and its main figures; if `full`, also all others."""
     for file, report in reports:
         console.print(f"{file}: {verdict(report)}" if file else verdict(report), markup=False)
-        since = f" since {report.since:%Y-%m-%d}" if report.since else ""
-        console.print(
-            f"{counted(report.races, 'race')} judged{since}, {counted(report.players, 'player')}. "
-            "Each race is predicted, then rated."
-        )
+        judged = f"{counted(report.races, 'race')} judged, {counted(report.players, 'player')}"
+        console.print(f"{judged}. Each race is predicted, then rated.")
         _standings(console, report)
         if full:
             _all_figures(console, report)

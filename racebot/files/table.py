@@ -325,29 +325,23 @@ class TableReader:
 
         In some games, places decide races that nobody finished. A file with such a race means its places.
         """
-        races = self._races.values()
-        both = [
-            each
-            for race in races
-            for each in race.results.values()
-            if each.entrant.place and not each.entrant.finished
-        ]
+        both: list[Result] = []
+        counts = False
+        for race in self._races.values():
+            unfinished = (each for each in race.results.values() if not each.entrant.finished)
+            placed = [each for each in unfinished if each.entrant.place]
+            counts |= bool(placed) and not (self._options.by_time or race.finishers())
+            both += placed
         if not both:
             return
-        without_finishers = (race.results.values() for race in races if not race.finishers())
-        counts = not self._options.by_time and any(
-            each.entrant.place for results in without_finishers for each in results
-        )
         for each in both:
             if counts:
                 each.entrant.status = DONE
             else:
                 each.entrant.place = None
-        which = (
-            "the place counts, since places rank a race that nobody finished" if counts else "not finished"
-        )
+        why = "the place counts, since places rank a race that nobody finished"
         lines = self._lines([each.number for each in both])
-        self.notes.append(f"a place and a word for no finish: {which} ({lines})")
+        self.notes.append(f"a place and a word for no finish: {why if counts else 'not finished'} ({lines})")
 
     def _take_out_clubs(self) -> None:
         """Take out teams that are clubs or employers: teammates have results of their own."""

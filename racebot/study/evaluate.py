@@ -114,14 +114,12 @@ class Report:
 
     Attributes:
         players: number of players in the whole history.
-        since: only races that ended at this time or later were judged; None for all.
         best: label of the model with the fewest misordered pairs.
         margins: by label, the differences to that model in misordered pairs and in log loss.
     """
 
     races: int
     players: int
-    since: datetime | None
     evaluations: tuple[Evaluation, ...]
     comparisons: tuple[ModelComparison, ...]
     best: str
@@ -165,7 +163,6 @@ def _report(history: History, runs: Sequence[_Run], since: datetime | None) -> R
     return Report(
         races=len(history) - first,
         players=len(history.players),
-        since=since,
         evaluations=tuple(run.evaluation for run in runs),
         comparisons=tuple(_compare(whole, a, b, first) for a, b in itertools.combinations(runs, 2)),
         best=best,

@@ -110,17 +110,12 @@ def tune(
     if not (len(earlier) and len(later)):
         raise ModelError("too few races to divide into an earlier and a later part: add races")
     fixed = dict(parameters or {})
-    space = dimensions(key, fixed, search)
-    if not space:
-        raise ModelError(f"{key} has no parameters to search")
-    wanted = _Search(key, fixed, space)
-    if search is None:
+    wanted = _Search(key, fixed, dimensions(key, fixed, search))
+    if search is None and wanted.space:
         wanted = wanted._replace(space=wanted.effective(earlier))
     if not wanted.space:
-        raise ModelError(
-            f"no parameter of {key} changes a prediction for the races to search on: "
-            "add races, or choose another model"
-        )
+        fix = "add races, or choose another model"
+        raise ModelError(f"no parameters to search: none of {key} changes a prediction of these races: {fix}")
     found, tried = _find(earlier, wanted, effort or Effort(), progress)
     calls = [(create(key, each), earlier, later) for each in (fixed, found)]
     first, second = map(JudgedPart.of, *spread(_on_parts, calls))

@@ -38,7 +38,7 @@ def by_hand(history: History, entry: Entry, judged: range):
 
 def test_each_entry_is_judged_independently(season: History) -> None:
     report = evaluate([season], ENTRIES)[0]
-    assert (report.races, report.players, report.since) == (len(season), 12, None)
+    assert (report.races, report.players) == (len(season), 12)
     assert [evaluation.label for evaluation in report.evaluations] == ["site", "mean", "luce"]
     for entry, evaluation in zip(ENTRIES, report.evaluations, strict=True):
         wrong, loss, calibration, gains = by_hand(season, entry, range(len(season)))
