@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -151,7 +151,6 @@ def show_rooms(
     name: Annotated[str, typer.Argument(help="A category's slug, or a leaderboard of racebot.toml.")],
     since: common.Since = None,
     database: Database = None,
-    as_json: AsJson = False,
 ) -> None:
     """Show open and past rooms of 30 days, and why each counts on a leaderboard or does not.
 
@@ -169,15 +168,11 @@ def show_rooms(
         raise SettingsError(f"no category is set up: add category = ... to the table of {name!r}")
     oldest = since or utc_now() - timedelta(days=USUAL_DAYS)
 
-    async def rows(site: Site) -> list[dict[str, Any]]:
+    async def rows(site: Site) -> list[tables.RoomRow]:
         rooms = [room for slug in slugs async for room in rooms_of(site, slug, rules, oldest)]
         return [row for room in rooms for row in _rows(room, rules, boards, whole=whole)]
 
-    found = common.ask_own_site(settings, rows)
-    if as_json:
-        print_json(found)
-        return
-    tables.print_rooms(console, found)
+    tables.print_rooms(console, common.ask_own_site(settings, rows))
 
 
 async def rooms_of(site: Site, slug: str, rules: RatingRules, oldest: datetime) -> AsyncIterator[Room]:
@@ -201,29 +196,16 @@ async def rooms_of(site: Site, slug: str, rules: RatingRules, oldest: datetime) 
         yield room
 
 
-def in_words(verdict: Verdict) -> str:
-    """Return the reason of a verdict as text."""
-    text = verdict.reason.value.format(value=verdict.value)
-    return f"{text}; nearest: {verdict.nearest!r}" if verdict.nearest else text
-
-
-def _rows(room: Room, rules: RatingRules, boards: set[str], *, whole: bool) -> list[dict[str, Any]]:
-    """Return a row for each of these leaderboards; for a `whole` category, also for a goal's own."""
+def _rows(room: Room, rules: RatingRules, boards: set[str], *, whole: bool) -> Iterator[tables.RoomRow]:
+    """Yield a row for each of these leaderboards; for a `whole` category, also for a goal's own."""
     verdicts = [(c, c.rule.judge(room, c.goals)) for c in rules.named_in(room.category) if c.name in boards]
     own = rules.configs_for(room) if whole else ()
     verdicts += [(config, Verdict(RoomReason.MATCHES)) for config in own if config.name not in boards]
-    return [
-        {
-            "room": room.name,
-            "goal": room.goal,
-            "leaderboard": config.name,
-            "counts": verdict.counts,
-            "reason": verdict.reason.name.lower(),
-            "why": in_words(verdict)
-            + (", if recorded" if verdict.counts and not config.rule.finished else ""),
-        }
-        for config, verdict in verdicts
-    ]
+    for config, verdict in verdicts:
+        why = verdict.reason.value.format(value=verdict.value)
+        why += f"; nearest: {verdict.nearest!r}" if verdict.nearest else ""
+        why += ", if recorded" if verdict.counts and not config.rule.finished else ""
+        yield tables.RoomRow(config.name, not verdict.counts, why, room.name, room.goal)
 
 
 @app.command("leaderboard")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -189,18 +189,25 @@ def print_race(console: Console, report: RaceReport) -> None:
         )
 
 
-def print_rooms(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+class RoomRow(NamedTuple):
+    """Whether a room fails to count on a leaderboard, and why."""
+
+    leaderboard: str
+    fails: bool
+    why: str
+    room: str
+    goal: str
+
+
+def print_rooms(console: Console, rows: Sequence[RoomRow]) -> None:
     """Print for each leaderboard which rooms count, and the others by what they fail."""
-
-    def verdict(row: Mapping[str, Any]) -> tuple[bool, str]:
-        return not row["counts"], row["why"]
-
-    for board in dict.fromkeys(row["leaderboard"] for row in rows):
-        own = [row for row in rows if row["leaderboard"] == board]
-        count = sum(row["counts"] for row in own)
+    for board in dict.fromkeys(row.leaderboard for row in rows):
+        own = [row for row in rows if row.leaderboard == board]
+        count = sum(not row.fails for row in own)
         console.print(f"[bold]{safe(board)}[/bold]: {count} of {counted(len(own), 'room')} count")
+        verdict = attrgetter("fails", "why")
         for (fails, why), alike in groupby(sorted(own, key=verdict), key=verdict):
-            names = [f"{row['room']}  {safe(row['goal'])}" for row in alike]
+            names = [f"{row.room}  {safe(row.goal)}" for row in alike]
             if fails:
                 rest = f" and {len(names) - 1} more" if len(names) > 1 else ""
                 names = [names[0].partition(" ")[0] + rest]

@@ -345,18 +345,6 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_a_csv_file_is_evaluated_tuned_and_imported(table: Path) -> None:
-    (entry,) = evaluate_json(table, "--model=elo-exponential")
-    assert (entry["races"], entry["pairs"]) == (12, 12)
-    run("tune", "plackett-luce", table, "--only=rates", "--generations=1", "--candidates=8")
-    run("import", table)
-    (board,) = json.loads(run("leaderboard", "--json"))
-    assert (board["leaderboard"], [p["name"] for p in board["players"]][:1]) == ("games", ["Ann"])
-    table.write_text(table.read_text() + "g99,2026-01-01,Cy,first,\n")
-    for command in (["evaluate", table], ["tune", "trueskill", table], ["import", table]):
-        assert "games.csv, line 26, column place: " in str(refuse(*command))
-
-
 def test_a_file_is_rated_without_a_database(table: Path) -> None:
     best, second = json.loads(run("rate", table, "--json"))
     assert (best["name"], best["races"], second["name"]) == ("Ann", 12, "Bo")
