@@ -18,27 +18,15 @@ from racebot.sandbox.site import FakeSite
 MOST_IN_EMBEDS = 6000
 
 
-class _Part(BaseModel):
-    """A field, the author or the footer of an embed."""
-
-    name: str = Field("", max_length=256)
-    value: str = Field("", max_length=1024)
-    text: str = Field("", max_length=2048)
-
-
 class _Embed(BaseModel):
+    """The texts of an embed that our bot uses."""
+
     title: str = Field("", max_length=256)
     description: str = Field("", max_length=4096)
-    author: _Part = _Part()
-    footer: _Part = _Part()
-    fields: list[_Part] = Field([], max_length=25)
 
 
 def _bounded(embeds: list[_Embed]) -> list[_Embed]:
-    parts = [part for each in embeds for part in (each.author, each.footer, *each.fields)]
-    counted = [text for each in embeds for text in (each.title, each.description)]
-    counted += [text for part in parts for text in (part.name, part.value, part.text)]
-    if sum(map(len, counted)) > MOST_IN_EMBEDS:
+    if sum(len(each.title) + len(each.description) for each in embeds) > MOST_IN_EMBEDS:
         raise ValueError(f"Embed size exceeds maximum size of {MOST_IN_EMBEDS}")
     return embeds
 

@@ -226,8 +226,7 @@ class Settings(BaseSettings):
             raise SettingsError(f"no category is set up: run `racebot setup`, or set {PREFIX}CATEGORY")
         missing = [name for name in ("client_id", "client_secret") if getattr(self, name) is None]
         if not self.categories and len(missing) == 1:
-            about = type(self).model_fields[missing[0]].description
-            raise SettingsError(f"{PREFIX}{missing[0].upper()} is not set: set it to {about}")
+            raise SettingsError(f"{PREFIX}{missing[0].upper()} is not set: set both, or neither to read only")
         return found
 
     def rating_of(self, board: LeaderboardSettings) -> tuple[str, dict[str, Any], TeamPolicy | None]:

@@ -105,16 +105,6 @@ def test_moments_and_durations_have_the_sites_format(started: Make, clock: Clock
     assert render.frame("pong", clock())["date"] == "2026-03-01T13:00:03.297053+00:00"
 
 
-def test_entrants_are_listed_by_place_then_outcome(started: Make) -> None:
-    room = started("Ann", "Bo", "Cy", "Di")
-    room.forfeit("Ann")
-    assert [entrant["user"]["name"] for entrant in render.entrants(room)] == ["Bo", "Cy", "Di", "Ann"]
-    room.finish("Cy")
-    room.disqualify("Bo")
-    room.finish("Di")
-    assert [entrant["user"]["name"] for entrant in render.entrants(room)] == ["Cy", "Di", "Ann", "Bo"]
-
-
 def test_hidden_entrants_have_invented_names_and_no_ids(started: Make) -> None:
     room = started(hide_entrants=True)
     ann = room.entrant("Ann")

@@ -146,10 +146,9 @@ def test_setinfo_is_announced_and_shown_in_the_race(bot: Bot, site: FakeSite) ->
     ]
 
 
-@pytest.mark.parametrize("data", [{"info_bot": ""}, {"info_bot": "  "}, {"info_bot": None}, {}])
-def test_empty_setinfo_is_ignored(bot: Bot, site: FakeSite, data: dict[str, str | None]) -> None:
+def test_empty_setinfo_is_ignored(bot: Bot, site: FakeSite) -> None:
     bot.room.set_info(site.bot, "Seed 1")
-    assert bot.send("setinfo", data) == []
+    assert bot.send("setinfo", {"info_bot": "  "}) == []
     assert bot.room.info_bot == "Seed 1"
 
 
