@@ -28,20 +28,8 @@ from racebot.text.parse import did_you_mean
 
 KEPT_IN_FILES = ("client_id", "client_secret", "discord_webhook")
 """Settings that can be in a separate file, named by a variable such as RACEBOT_CLIENT_SECRET_FILE."""
-DROPPED = {
-    "answers_per_person",
-    "answers_per_room",
-    "command_names",
-    "discord_weekly",
-    "embed_on",
-    "keep_days",
-    "log_format",
-    "monitor_host",
-    "monitor_port",
-    "monitors_decide",
-    "private_answers",
-}
-"""Settings of earlier versions, which may still be in somebody's files."""
+CORRECT = "correct the name, or remove the setting if CHANGELOG.md says that there is none any more"
+"""What to do about the name of no setting."""
 LONGEST_FILE = 1_000_000
 """Characters in a file. A list of 10,000 rooms has a third of them."""
 
@@ -197,14 +185,7 @@ def _unknown(written: Iterable[str]) -> Iterator[str]:
         word = name.removeprefix(PREFIX)
         if name.startswith(PREFIX) and word not in known:
             hint = did_you_mean(word, known, prefix=PREFIX)
-            yield _unknown_setting(name, word, hint, "unset")
-
-
-def _unknown_setting(shown: str, name: str, hint: str, remove: str) -> str:
-    """Say that there is no setting with a name, or no longer."""
-    if name.lower() in DROPPED:
-        return f"{shown} is no longer a setting of racebot: {remove} it, and see CHANGELOG.md"
-    return f"{shown} is not a setting of racebot{hint}: correct the name or {remove} it"
+            yield f"{name} is not a setting of racebot{hint}: {CORRECT}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +214,13 @@ class _Origins:
         name, *inner = map(str, error["loc"])
         if name not in Settings.model_fields:
             hint = did_you_mean(name.lower().removeprefix(PREFIX.lower()), Settings.model_fields)
-            return _unknown_setting(f"{self.path}: {name!r}", name, hint, "remove")
+            shown = f"{self.path}: {name!r}"
+            return f"{shown} is not a setting of racebot{hint}: {CORRECT}"
         parts = [f"number {int(part) + 1}" if part.isdecimal() else part for part in inner]
         where = ", ".join([self.place(name), *parts])
         if error["type"] == "extra_forbidden":
             hint = did_you_mean(inner[-1], _TABLES[name].model_fields)
-            return _unknown_setting(where, "", hint, "remove")
+            return f"{where} is not a setting of these tables{hint}: correct the name or remove it"
         raw = "" if name in self.given else self.written.get(PREFIX + name.upper(), "")
         value = raw or error["input"]
         secret = name in {*KEPT_IN_FILES, "categories"} or "discord" in inner or (raw and name in _TABLES)

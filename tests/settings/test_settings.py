@@ -370,8 +370,11 @@ SITE = "set it to the site's address, such as https://racetime.gg"
             ["='team'", "plackett-luce does not rate teams", "trueskill"],
         ),
         (f"CLIENT_SECERT={SECRET}", ["not a setting of racebot (did you mean 'RACEBOT_CLIENT_SECRET'?): "]),
-        ("COMMAND_NAMES=rating=why", ["RACEBOT_COMMAND_NAMES is no longer a setting", "CHANGELOG.md"]),
-        ("XYZZY=1", [" is not a setting of racebot: correct the name or unset it"]),
+        (
+            "COMMAND_NAMES=rating=why",
+            ["RACEBOT_COMMAND_NAMES is not a setting", "CHANGELOG.md"],
+        ),
+        ("XYZZY=1", [" is not a setting of racebot: correct the name, or remove"]),
         ("CONFIG=nosuch.toml", ["nosuch.toml: No such file"]),
         ("GOALS=" + os.fsdecode(b"caf\xe9"), [": not UTF-8 text: correct the value"]),
         *(
