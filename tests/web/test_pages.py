@@ -235,13 +235,6 @@ def test_pages_of_older_races_do_not_change(merge: Merge) -> None:
     assert Pages(merge(races[-1:]), served=False).document(f"{BOARD}/races-1.html", {}) == before
 
 
-def test_explanation_shows_how_points_are_distributed_without_gaps(view: LedgerView) -> None:
-    shown = text(view, f"{BOARD}/explained.html")
-    assert "Every player starts at 1000 points." in shown
-    assert "As many of the listed players have more than 1000 points as have less." in shown
-    assert "800 to 899 2 900 to 999 0 1000 to 1099 1 1100 to 1199 1 1200 to 1299 1" in shown
-
-
 def test_explanation_says_when_the_odds_were_fitted(merge: Merge) -> None:
     view = merge([result("a", "ann bo")])
     assert "were fitted" not in text(view, f"{BOARD}/explained.html")

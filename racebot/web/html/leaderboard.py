@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from operator import attrgetter
-from statistics import median
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -20,7 +18,6 @@ from racebot.queries.races import latest_races
 from racebot.queries.recap import places_over_time
 from racebot.queries.records import hall_of_fame
 from racebot.queries.seeds import SeedList, seed_list
-from racebot.queries.standings import listed_now
 from racebot.ratings import registry
 from racebot.text.parse import fold_name
 from racebot.web.html import charts, templating
@@ -31,7 +28,6 @@ RACES_ON_A_PAGE = 50
 SEEDS = 256  # Most seeds on a page. The JSON and the CSV have all
 UNRANKED = 50  # most players without a place below the others
 RESULTS = 5  # last results to show for each player
-BAR = 100  # points that a row of the distribution covers
 DRAWN = 10  # most players of a chart
 MOMENTS = 13  # times at which a chart has places
 WEEKS = timedelta(weeks=12)  # the time that the chart shows unless its address says otherwise
@@ -298,22 +294,16 @@ def seeds_page(request: PageRequest, board: Board) -> Content:
 
 
 def explained(request: PageRequest, board: Board) -> Content:
-    """Render how a race moves a rating, in plain words, and how points are distributed."""
-    view = request.view
+    """Render how a race moves a rating, in plain words."""
     model = registry.create(board.stored.model, board.stored.parameters)
-    points = [each.points for each in listed_now(view.ledger, board.stored, board.listing)]
-    counts = Counter(each // BAR for each in points)
     return templating.board_page(
         request,
         "explained.html",
         board,
-        view.totals(board),
+        request.view.totals(board),
         listing=board.listing,
-        prefix=view.publication.command_prefix,
+        prefix=request.view.publication.command_prefix,
         newcomer=int(model.points(model.initial()[None, :])[0]),
-        middle=round(median(points)) if points else None,
-        bars=[(BAR * each, counts[each]) for each in range(min(counts), max(counts) + 1)] if counts else [],
-        width=BAR,
     )
 
 
