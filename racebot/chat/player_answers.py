@@ -10,10 +10,9 @@ from racebot.chat.links import board_page, comparison_page
 from racebot.chat.rating_message import why_score
 from racebot.ledger.rows import NamedPlayer, Standing
 from racebot.queries.explain import Explanation, ReasonKind, explain_race, in_words, rules_in
-from racebot.queries.history import last_race
 from racebot.queries.leaderboard import board_totals, place_among, top_players
 from racebot.queries.odds import odds
-from racebot.queries.player import compared, next_points
+from racebot.queries.player import compared, last_race, next_points
 from racebot.queries.scores import league, scored
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus

@@ -31,7 +31,7 @@ from racebot.files.rows import FILE_SUFFIXES
 from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.recap import final_from
+from racebot.queries.records import final_from
 from racebot.queries.standings import listing_of
 from racebot.races.events import Event, SourceKind, by_result
 from racebot.races.result import Entrant

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
@@ -292,3 +292,45 @@ def races_without_changes(ledger: Ledger, board: Leaderboard) -> dict[str, int]:
         board.key,
     )
     return {as_text(row["note"]): as_int(row["races"]) for row in rows}
+
+
+def places_over_time(
+    ledger: Ledger,
+    board: Leaderboard,
+    listed: ListedPlayers,
+    players: Collection[str],
+    moments: Sequence[datetime],
+) -> dict[str, list[int | None]]:
+    """Return the places of some players at each moment, among the players who are listed now.
+
+    A place is None before a player's first race. Equal points share a place.
+    """
+    samples = np.array([ledger.ratings.sequence_until(board, moment) for moment in moments])
+    row_of = {row.player: number for number, row in enumerate(listed.rows)}
+    changed = ledger.connection.rows(
+        "SELECT sequence, player, points_before, points_after, races_before FROM changes"
+        " WHERE leaderboard = ? AND sequence > ? ORDER BY sequence",
+        board.key,
+        int(samples[0]),
+    )
+    changes = [each for each in changed if each["player"] in row_of]
+    points = np.full((len(listed.rows), len(moments)), np.nan)
+    points[:, 0] = [row.points for row in listed.rows]
+    if changes:
+        sequences, raced, before, after, races_before = zip(*changes, strict=True)
+        rows = np.array([row_of[player] for player in raced])
+        _, first = np.unique(rows, return_index=True)
+        at_first = np.where(np.array(races_before)[first] > 0, np.array(before)[first], np.nan)
+        points[rows[first], 0] = at_first
+        columns = np.searchsorted(samples, sequences)
+        shown = columns < len(moments)
+        points[rows[shown], columns[shown]] = np.array(after)[shown]  # of several, the last
+    for column in range(1, len(moments)):
+        missing = np.isnan(points[:, column])
+        points[missing, column] = points[missing, column - 1]
+    found = {}
+    for player in players:
+        own = points[row_of[player]]
+        places = np.where(np.isnan(own), 0, 1 + (points > own).sum(0))
+        found[player] = [place or None for place in places.tolist()]
+    return found

@@ -25,7 +25,7 @@ from racebot.queries import (
     ShownId,
     WinChance,
 )
-from racebot.queries.explain import Opponent, Reason, explain_race, in_words
+from racebot.queries.explain import Reason, explain_race, in_words
 from racebot.races.events import ANNULLED, LATE, SECOND_ATTEMPT, Attempt, Event, EventSource, by_result
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import (
@@ -108,14 +108,6 @@ class RatedEntrant:
     actual: Annotated[float, Field(description="Place among the same entrants; ties share the mean place")]
     win_chance: WinChance
     finish_chance: FinishChance
-    pushed: Annotated[
-        Sequence[Opponent],
-        Field(
-            description="Opponents that moved the rating the way the place did, the largest first; "
-            "empty if the place was about as expected"
-        ),
-    ]
-    opposed: Annotated[Opponent | None, Field(description="The opponent that moved it most the other way")]
     reasons: Sequence[str]
     why: Annotated[Sequence[Reason], Field(description="The same explanation as data, in the same order")]
 
@@ -311,8 +303,6 @@ def race_on_board(
                 actual=explanation.actual,
                 win_chance=chance_of[change.player],
                 finish_chance=explanation.finish_chance,
-                pushed=explanation.pushed,
-                opposed=explanation.opposed,
                 reasons=words,
                 why=explanation.reasons(),
             )

@@ -1,4 +1,7 @@
-"""Records of a leaderboard: ratings, upsets, streaks, times, close finishes, and most wins and races."""
+"""Records of a leaderboard, such as peaks, upsets and streaks, and the recap of a season.
+
+The end of a season is never stored: it follows from a leaderboard's `until` and the time.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from math import inf
 from operator import itemgetter
 from typing import Any, Literal
@@ -15,17 +19,21 @@ import numpy as np
 from racebot.errors import DamagedRaceError
 from racebot.ledger.rows import Leaderboard, NamedPlayer, states_of
 from racebot.ledger.store import Ledger
+from racebot.queries.leaderboard import ListedPlayers, leaderboard_report
 from racebot.queries.races import RaceRow, entrants_of, races_numbered
+from racebot.queries.scores import league
+from racebot.queries.standings import Listing
 from racebot.races.result import EntrantStatus
+from racebot.races.rooms import RoomRule
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 
+SETTLES = timedelta(days=1)
+"""Shortest time after a season's end for its last races to finish, and to be recorded."""
 SHOWN = 10
 """Entries of each list."""
 UPSET = 0.15
 """A win with a lower chance is an upset."""
-LIKELY_UPSETS = 12
-"""Number of wins whose exact chance is computed in search of the least likely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +74,7 @@ def hall_of_fame(ledger: Ledger, board: Leaderboard, *, settled: int) -> HallOfF
     return HallOfFame(
         peaks=_peaks(ledger, board, settled),
         streaks=streaks(ledger, board),
-        upsets=upsets(ledger, board, settled=settled, limit=SHOWN),
+        upsets=upsets(ledger, board, settled=settled),
         wins=most(ledger, board, "wins"),
         races=most(ledger, board, "races"),
         times=times,
@@ -74,9 +82,12 @@ def hall_of_fame(ledger: Ledger, board: Leaderboard, *, settled: int) -> HallOfF
     )
 
 
-def upsets(ledger: Ledger, board: Leaderboard, *, settled: int, limit: int) -> list[Record]:
-    """Return the least likely wins after a player's first `settled` races, the least likely first."""
-    sql = (
+def upsets(ledger: Ledger, board: Leaderboard, *, settled: int) -> list[Record]:
+    """Return the least likely wins, the least likely first.
+
+    Wins of players with fewer than `settled` earlier races do not count.
+    """
+    wins = ledger.connection.rows(
         "SELECT player, sequence FROM ("
         "  SELECT sequence, player, points_before - ("
         "   SELECT avg(points_before) FROM changes AS other"
@@ -85,9 +96,11 @@ def upsets(ledger: Ledger, board: Leaderboard, *, settled: int, limit: int) -> l
         "  WHERE leaderboard = ?1 AND place = 1 AND races_before >= ?2"
         "  AND player NOT IN (SELECT player FROM hidden_players)"
         "  ORDER BY lead IS NULL, lead LIMIT ?3"
-        " ) WHERE lead IS NOT NULL ORDER BY lead"
+        " ) WHERE lead IS NOT NULL ORDER BY lead",
+        board.key,
+        settled,
+        2 * SHOWN,
     )
-    wins = ledger.connection.rows(sql, board.key, settled, max(LIKELY_UPSETS, 2 * limit))
     rows = ledger.connection.rows(
         "SELECT sequence, player, state_before FROM json_each(?2) AS wanted"
         " CROSS JOIN changes ON leaderboard = ?1 AND sequence = wanted.value ORDER BY sequence, player",
@@ -103,7 +116,7 @@ def upsets(ledger: Ledger, board: Leaderboard, *, settled: int, limit: int) -> l
         field = fields[sequence]
         chances = dict(zip(field, win_chances(model, np.array(list(field.values()))).tolist(), strict=True))
         found.append((chances[winner], sequence, (winner,)))
-    return ranked(ledger, board, sorted(found, key=itemgetter(0))[:limit])
+    return ranked(ledger, board, sorted(found, key=itemgetter(0))[:SHOWN])
 
 
 def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Record]:
@@ -220,3 +233,93 @@ def ranked(
         second = named[1] if len(named) > 1 else None
         records.append(Record(1 + values.index(value), named[0], value, races[sequence], second))
     return records
+
+
+@dataclass(frozen=True, slots=True)
+class PodiumPlace:
+    """A player on the podium. `total` is the points, or the score if scores order the leaderboard.
+
+    `wins` is None if scores do. Equal players share a place.
+    """
+
+    place: int
+    player: NamedPlayer
+    total: float
+    races: int
+    wins: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recap:
+    """The facts of a season, without hidden players. Equal players share one; a fact without a race is empty.
+
+    `span` are the first race and the last one that changed ratings.
+    """
+
+    races: int
+    podium: Sequence[PodiumPlace]
+    span: tuple[RaceRow, RaceRow] | None
+    upsets: Sequence[Record]
+    most_races: Sequence[Record]
+    streaks: Sequence[Record]
+    closest: Sequence[Record]
+    fastest: Mapping[str, Sequence[Record]]
+
+
+def final_from(rule: RoomRule) -> datetime | None:
+    """Return when a season becomes final, None without an end: once its last races have settled.
+
+    It is a midnight in UTC, so that pages can be kept for a day.
+    """
+    until, settles = rule.until, max(SETTLES, rule.grace)
+    if until is None or until > datetime.max.replace(tzinfo=UTC) - settles - 2 * SETTLES:
+        return None
+    settled = (until + settles).astimezone(UTC)
+    midnight = settled.replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight if midnight == settled else midnight + timedelta(days=1)
+
+
+def final_since(board: Leaderboard, now: datetime) -> datetime | None:
+    """Return since when a season is final, None if it is not final at this time."""
+    moment = final_from(board.rule)
+    return moment if moment is not None and moment <= now else None
+
+
+def recap(ledger: Ledger, board: Leaderboard, listing: Listing) -> Recap:
+    """Return the facts of a season. Upsets count after a player's provisional races."""
+    report = leaderboard_report(ledger, board, listing)
+    fame = hall_of_fame(ledger, board, settled=listing.provisional_races)
+    sql = "SELECT min(sequence), max(sequence) FROM changes WHERE leaderboard = ?"
+    ((first, last),) = ledger.connection.rows(sql, board.key)
+    found = races_numbered(ledger, board.key, [first, last])
+    return Recap(
+        races=report.races,
+        podium=podium(ledger, board, listing, report.players),
+        span=(found[first], found[last]) if found else None,
+        upsets=fame.upsets[:1],
+        most_races=_first(fame.races),
+        streaks=_first(fame.streaks),
+        closest=_first(fame.closest),
+        fastest={goal: _first(times) for goal, times in fame.times.items()},
+    )
+
+
+def _first(records: Sequence[Record]) -> list[Record]:
+    return [each for each in records if each.rank == 1]
+
+
+def podium(ledger: Ledger, board: Leaderboard, listing: Listing, listed: ListedPlayers) -> list[PodiumPlace]:
+    """Return the players on the first three places, as the leaderboard orders its listed players."""
+    if listing.ordering is not None:
+        racers = league(ledger, board, listing.ordering).standings
+        return [
+            PodiumPlace(each.place, NamedPlayer(each.id, each.name), total.score, total.entered, None)
+            for each in racers
+            if each.place <= 3
+            for total in [each.total]
+        ]
+    rows = [row for row in listed.rows if listed.places[row.rating] <= 3]
+    return [
+        PodiumPlace(each.place, NamedPlayer(each.id, each.name), each.points, each.races, each.wins)
+        for each in listed.chosen(rows)
+    ]

@@ -13,7 +13,7 @@ from racebot.chat.answers import Answers
 from racebot.ledger.rows import Carry, Leaderboard, NamedPlayer as Person
 from racebot.ledger.store import Ledger
 from racebot.queries.explain import Explanation, explain_race
-from racebot.queries.history import last_race
+from racebot.queries.player import last_race
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race

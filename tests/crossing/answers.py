@@ -27,8 +27,7 @@ from racebot.queries.export_races import counted_results, csv_text
 from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
-from racebot.queries.recap import recap
-from racebot.queries.records import hall_of_fame
+from racebot.queries.records import hall_of_fame, recap
 from racebot.queries.scores import document, league
 from racebot.queries.seeds import seed_list
 from racebot.queries.standings import listing_of

@@ -18,7 +18,7 @@ from racebot.errors import LedgerError, LedgerUnavailable, NoSuchEntryError, Pay
 from racebot.ledger.outbox import CaseRow
 from racebot.ledger.rows import Change, Leaderboard, RatedRow, Standing
 from racebot.ledger.store import Ledger
-from racebot.queries.history import played_races
+from racebot.queries.player import played_races
 
 BOARD = Leaderboard(CATEGORY, GOAL, (GOAL,), "plackett-luce", {"floor": 0.0, "knots": [0.0, 1.0]}, "ignore")
 

@@ -11,7 +11,7 @@ from builders import CATEGORY, NOON, SECOND, entrant, result
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.queries.recap import Recap, final_from, final_since, recap
+from racebot.queries.records import Recap, final_from, final_since, recap
 from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule

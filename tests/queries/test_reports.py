@@ -13,14 +13,13 @@ from racebot.errors import DamagedRaceError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.explain import Opponent, Reason, ReasonKind, Rule
-from racebot.queries.history import PlayedRace, played_races
 from racebot.queries.leaderboard import (
     LeaderboardReport,
     board_totals,
     leaderboard_report,
     new_places,
 )
-from racebot.queries.player import PlayerReport, player_report
+from racebot.queries.player import PlayedRace, PlayerReport, played_races, player_report
 from racebot.queries.race import race_report
 from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy

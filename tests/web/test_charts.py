@@ -9,8 +9,8 @@ import pytest
 from builders import NOON, result
 
 from racebot.addresses import BadQueryError
-from racebot.queries.history import PlayedRace
-from racebot.queries.recap import places_over_time
+from racebot.queries.leaderboard import places_over_time
+from racebot.queries.player import PlayedRace
 from racebot.web.html import charts, templating
 
 from .conftest import Merge, page_at

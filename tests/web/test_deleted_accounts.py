@@ -61,7 +61,7 @@ def test_lists_count_and_name_deleted_accounts(view: LedgerView) -> None:
     shown = text(view, "players/id-ann/orb/any-orb/races.html")
     assert "1 of 4 third" in shown
     assert re.search(rf"2 of 4 won .* {NO_NAME} 1 Mar 2026", shown)
-    wins = upsets(view.ledger, view.boards[0].stored, settled=0, limit=9)
+    wins = upsets(view.ledger, view.boards[0].stored, settled=0)
     assert [(win.race.race, win.race.entrants) for win in wins] == [("orb/third", 4)]
 
 

@@ -7,9 +7,8 @@ from datetime import date, timedelta
 import pytest
 from builders import NOON, existing, result
 
-from racebot.queries.history import PlayedRace, fastest_of_goals, months_of, run
 from racebot.queries.leaderboard import LeaderboardReport, Movement
-from racebot.queries.player import OpponentRecord
+from racebot.queries.player import OpponentRecord, PlayedRace, fastest_of_goals, months_of, run
 from racebot.queries.standings import Listing
 from racebot.ratings.model import PredictsFinish
 from racebot.ratings.registry import MODELS, create

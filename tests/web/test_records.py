@@ -30,7 +30,7 @@ def test_upsets_are_the_least_likely_wins(merge: Merge) -> None:
     races = [result(f"r{n}", "ann bo", after=n) for n in range(4)]
     view = merge([*races, result("upset", "bo ann", after=9)])
     (board,) = view.boards
-    first, *_ = upsets(view.ledger, board.stored, settled=0, limit=3)
+    first, *_ = upsets(view.ledger, board.stored, settled=0)
     assert (first.player.id, first.race.race, first.race.entrants) == ("id-bo", "orb/upset", 2)
     assert first.number < 0.5
 

@@ -11,9 +11,8 @@ from uuid import NAMESPACE_URL, uuid5
 
 from racebot import addresses
 from racebot.queries import races as queries
-from racebot.queries.history import PlayedRace
-from racebot.queries.player import PlayerStanding
-from racebot.queries.recap import podium
+from racebot.queries.player import PlayedRace, PlayerStanding
+from racebot.queries.records import podium
 from racebot.scoring.table import standings
 from racebot.text.format import integer, signed, timer
 from racebot.web.html import templating

@@ -11,10 +11,9 @@ from pydantic import Field
 
 from racebot.live_file import LiveRoom
 from racebot.queries import Beside, FinishChance, FinishTime, Listed, OptionalId, Penalty, Record
-from racebot.queries.history import PlayedRace
 from racebot.queries.leaderboard import LeaderboardReport, ListedPlayer
 from racebot.queries.odds import PlayerOdds
-from racebot.queries.player import PlayerStanding, Rival
+from racebot.queries.player import PlayedRace, PlayerStanding, Rival
 from racebot.queries.race import RaceOnBoard, RaceReport
 from racebot.queries.races import RaceRow, RatingChange
 from racebot.races.events import Event

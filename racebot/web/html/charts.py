@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from markupsafe import Markup
 
 from racebot.addresses import RACE, link
-from racebot.queries.history import PlayedRace
+from racebot.queries.player import PlayedRace
 from racebot.queries.race import RatedEntrant
 from racebot.queries.records import UPSET
 from racebot.text.format import signed

@@ -13,8 +13,8 @@ from racebot import addresses
 from racebot.addresses import link
 from racebot.live_file import LiveEntrant
 from racebot.queries.explain import RULES, ReasonKind
-from racebot.queries.history import ShortResult
 from racebot.queries.leaderboard import new_places
+from racebot.queries.player import ShortResult
 from racebot.queries.race import RacedEntrant, RaceOnBoard, RaceReport, RatedEntrant
 from racebot.queries.races import RaceRow, races_numbered
 from racebot.queries.standings import listed_now
@@ -186,15 +186,15 @@ def why(entrant: RatedEntrant, names: Mapping[str | None, str]) -> tuple[list[Re
     items = parts_of(entrant)
     brief = len(items) or 1
     is_part = entrant.why and entrant.why[-1].kind in {ReasonKind.FINISH, ReasonKind.PLACE, ReasonKind.LIMIT}
-    if entrant.why and not entrant.pushed and not (is_part and entrant.change):
+    met = [reason.opponents for reason in entrant.why if reason.opponents]
+    if entrant.why and not met and not (is_part and entrant.change):
         items.append(Reason(entrant.reasons[-1]))
         if entrant.place is None:  # on phones, no time takes up room
             brief = len(items)
-    met = [("", each) for each in entrant.pushed]
-    met += [("but ", entrant.opposed)] if entrant.opposed is not None else []
-    for but, each in met:
-        words, name = f"{but}{'beat' if each.beaten else 'behind'}", each.team or names[each.player]
-        items.append(Reason(words, opponent=name, chance=each.chance))
+    for but, opponents in zip(("", "but "), met, strict=False):
+        for each in opponents:
+            words, name = f"{but}{'beat' if each.beaten else 'behind'}", each.team or names[each.player]
+            items.append(Reason(words, opponent=name, chance=each.chance))
     return items[:brief], items[brief:]
 
 

@@ -13,9 +13,9 @@ from racebot.addresses import PAGE_SIZE, RACES, RATINGS, BadQueryError, day_in, 
 from racebot.ledger.rows import Standing
 from racebot.ledger.store import Ledger
 from racebot.queries import leaderboard as queries
-from racebot.queries.history import last_results
+from racebot.queries.leaderboard import places_over_time
+from racebot.queries.player import last_results
 from racebot.queries.races import latest_races
-from racebot.queries.recap import places_over_time
 from racebot.queries.records import hall_of_fame
 from racebot.queries.seeds import SeedList, seed_list
 from racebot.ratings import registry

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from racebot import addresses
 from racebot.addresses import OVERLAY_OPTIONS, BadQueryError, Route, link, whole_number
 from racebot.live_file import LiveRoom
-from racebot.queries.history import PlayedRace
+from racebot.queries.player import PlayedRace
 from racebot.queries.races import RaceRow, latest_races
 from racebot.web.html import templating
 from racebot.web.html.race import followed_race

@@ -8,13 +8,16 @@ from typing import Any
 
 from racebot import addresses
 from racebot.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
-from racebot.queries.history import (
+from racebot.queries.leaderboard import ListedPlayer
+from racebot.queries.player import (
+    OpponentRecord,
+    PlayerRecord,
+    compared,
     fastest_of_goals,
+    meetings,
     months_of,
     run,
 )
-from racebot.queries.leaderboard import ListedPlayer
-from racebot.queries.player import OpponentRecord, PlayerRecord, compared, meetings
 from racebot.queries.races import races_numbered
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import integer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 
-from racebot.queries.history import PlayedRace
+from racebot.queries.player import PlayedRace
 from racebot.queries.races import RaceRow
-from racebot.queries.recap import PodiumPlace
+from racebot.queries.records import PodiumPlace
 from racebot.text.format import gap, integer, ordinal_ending, percentage
 from racebot.text.parse import fold_name
 from racebot.text.safe import isolated, printable

@@ -16,17 +16,18 @@ from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile, Leaderboard, NamedPlayer, Standing
 from racebot.ledger.store import Ledger
 from racebot.live_file import LiveRoom
-from racebot.queries.history import PlayedRace, played_races
 from racebot.queries.leaderboard import BoardTotals, LeaderboardReport, board_totals, leaderboard_report
 from racebot.queries.player import (
+    PlayedRace,
     PlayerRecord,
     PlayerStanding,
+    played_races,
     player_standing,
     rated_players,
 )
 from racebot.queries.race import EventReport, RaceReport, event_reports, race_report
 from racebot.queries.races import RaceRow, latest_races
-from racebot.queries.recap import Recap, final_since, recap
+from racebot.queries.records import Recap, final_since, recap
 from racebot.queries.scores import league
 from racebot.queries.standings import Listing
 from racebot.scoring.table import LeagueStanding, ScoreTable
