@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
-
-import numpy as np
 
 from racebot.errors import PayloadError
 from racebot.ledger.orders import OrderKind
@@ -18,8 +16,6 @@ from racebot.queries.scores import league, scored
 from racebot.queries.standings import Listing, listed_now, place_of
 from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import Profile, result_label, shown_names
-from racebot.ratings import registry
-from racebot.ratings.models.hurdle import GaussianHurdleModel
 from racebot.text.format import counted, gap, integer, timer
 
 AROUND_NAMES = " \t\r\n\"'“”„«»<>@,;"
@@ -32,8 +28,7 @@ ORDERS_OF_PLAYERS = {OrderKind.ANNUL, OrderKind.RESTORE, OrderKind.PENALTY}
 class Seed:
     """A seed of a bracket, from 1, and a note that explains it.
 
-    `place` is None for a player whom the leaderboard does not list. `uncertainty` is the standard deviation
-    of the player's skill in points, None if the model has none; `points` is None before the first rated race.
+    `place` is None for a player whom the leaderboard does not list, and `points` before the first rated race.
     `score` is None without scores by par. `entrant` is the name given, if any was.
     """
 
@@ -43,7 +38,6 @@ class Seed:
     name: str
     twitch: str
     points: int | None
-    uncertainty: int | None
     races: int
     score: float | None
     note: str
@@ -118,7 +112,6 @@ def seed_list(
         return places.get(player, float("inf")), -rating, names[player].casefold(), player
 
     ordered = sorted(names, key=order)[:limit]
-    uncertainty = _uncertainty(board, known)
     seeds = []
     for index, player in enumerate(ordered):
         standing, place = known.get(player), places.get(player)
@@ -129,7 +122,6 @@ def seed_list(
             names[player],
             profiles.get(player, Profile()).twitch,
             standing and standing.points,
-            uncertainty.get(player),
             standing.races if standing else 0,
             scores.get(player),
             note="",
@@ -162,16 +154,6 @@ def _accounts(ledger: Ledger, entrants: Iterable[str]) -> dict[str, set[str]]:
     }
 
 
-def _uncertainty(board: Leaderboard, known: Mapping[str, Standing]) -> dict[str, int]:
-    """Return the standard deviation of each player's skill in points, if the model has one."""
-    model = registry.create(board.model, board.parameters)
-    if not (known and isinstance(model, GaussianHurdleModel)):
-        return {}
-    states = np.array([standing.state for standing in known.values()])
-    spread = np.sqrt(model.skill_variance(states)) * model.points_scale
-    return dict(zip(known, np.rint(spread).astype(int).tolist(), strict=True))
-
-
 def _note(seed: Seed, listed: int, standing: Standing | None, listing: Listing, level: str) -> Iterator[str]:
     """Yield the reasons for a seed."""
     if seed.place is not None:
@@ -188,8 +170,7 @@ def _note(seed: Seed, listed: int, standing: Standing | None, listing: Listing, 
     if seed.score is not None:
         yield f"score {seed.score:.3f}"
     if seed.points is not None:
-        spread = "" if seed.uncertainty is None else f" ± {seed.uncertainty}"
-        yield f"{integer(seed.points)}{spread} points after {counted(seed.races, 'race')}"
+        yield f"{integer(seed.points)} points after {counted(seed.races, 'race')}"
 
 
 def tournament_report(ledger: Ledger, board: Leaderboard, listing: Listing) -> Iterator[ReportRow]:

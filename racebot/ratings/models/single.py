@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
@@ -151,19 +151,11 @@ class GradientModel(SingleParameterModel):
         """Return the learning rate, linear between the knots and flat outside (section 5.2)."""
         if len(self.rates) == 1:
             return per_entrant(self.rates[0])
-        knots, rates = self._knots_and_rates
-        if knots.ndim == 1 and rates.ndim == 1:
+        knots, rates = (np.stack(np.broadcast_arrays(*each), -1) for each in (self.knots, self.rates))
+        if knots.ndim == rates.ndim == 1:
             return np.interp(ratings, knots, rates)
-        learning_rate = per_entrant(rates[0])
-        for (low, high), (below, above) in zip(pairwise(knots), pairwise(rates), strict=True):
-            way = np.clip((ratings - per_entrant(low)) / per_entrant(high - low), 0.0, 1.0)
-            learning_rate = learning_rate + per_entrant(above - below) * way
-        return learning_rate
-
-    @cached_property
-    def _knots_and_rates(self) -> tuple[FloatArray, FloatArray]:
-        knots, rates = (np.stack(np.broadcast_arrays(*entries)) for entries in (self.knots, self.rates))
-        return knots.astype(np.float64), rates.astype(np.float64)
+        candidates = zip(ratings, *np.broadcast_arrays(knots, rates), strict=True)
+        return np.stack([np.interp(*candidate) for candidate in candidates])
 
 
 def learning_rate_at(rating: float, bends: Sequence[float]) -> float:
