@@ -71,8 +71,12 @@ class HallOfFame:
 def hall_of_fame(ledger: Ledger, board: Leaderboard, *, settled: int) -> HallOfFame:
     """Read the records of a leaderboard. A player's ratings and wins count after `settled` races."""
     times, closest = times_and_closest(ledger, board)
+    peaks = (
+        "SELECT points_after, sequence, player FROM changes INDEXED BY changes_by_points"
+        " WHERE leaderboard = ? AND races_before >= ? ORDER BY points_after DESC, sequence"
+    )
     return HallOfFame(
-        peaks=_peaks(ledger, board, settled),
+        peaks=_of_players(ledger, board, ledger.connection.stream(peaks, board.key, settled)),
         streaks=streaks(ledger, board),
         upsets=upsets(ledger, board, settled=settled),
         wins=most(ledger, board, "wins"),
@@ -117,15 +121,6 @@ def upsets(ledger: Ledger, board: Leaderboard, *, settled: int) -> list[Record]:
         chances = dict(zip(field, win_chances(model, np.array(list(field.values()))).tolist(), strict=True))
         found.append((chances[winner], sequence, (winner,)))
     return ranked(ledger, board, sorted(found, key=itemgetter(0))[:SHOWN])
-
-
-def _peaks(ledger: Ledger, board: Leaderboard, settled: int) -> list[Record]:
-    """Return the players with the highest ratings ever, after at least `settled` earlier races."""
-    sql = (
-        "SELECT points_after, sequence, player FROM changes INDEXED BY changes_by_points"
-        " WHERE leaderboard = ? AND races_before >= ? ORDER BY points_after DESC, sequence"
-    )
-    return _of_players(ledger, board, ledger.connection.stream(sql, board.key, settled))
 
 
 def streaks(ledger: Ledger, board: Leaderboard) -> list[Record]:

@@ -204,12 +204,14 @@ class RaceBlock(NamedTuple):
         )
 
 
-def _driver(update: Callable[..., bool], steps: int, version: str) -> Callable[..., None]:
+@cache
+def _drive(model: type[KernelModel]) -> Callable[..., None]:
     """Compile a function that rates races, from `at` on, with every candidate.
 
     It stops a candidate at a race that plain Python must rate. Numba's cache only notices changes of this
     file, and `version` those of the kernels.
     """
+    update, steps, version = model.kernel, len(model.step_names), _version()
 
     @njit(cache=True)
     def drive(table, settings, block, before, after, at):
@@ -244,11 +246,6 @@ def _driver(update: Callable[..., bool], steps: int, version: str) -> Callable[.
                 at[c] = r + 1
 
     return drive
-
-
-@cache
-def _drive(model: type[KernelModel]) -> Callable[..., None]:
-    return _driver(model.kernel, len(model.step_names), _version())
 
 
 def replay(

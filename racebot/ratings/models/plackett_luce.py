@@ -114,8 +114,11 @@ def unobserved_losses(rates: list[float], mass: float) -> list[float]:
         return [mass / (mass + a) - a / twice * both, mass / (mass + b) - b / twice * both]
     # Over the time t of the first clock among the rest, with M the sum of their rates,
     # P = ∫ M e^(-tM) ∏ (1 - e^(-tλ)) dt. A loss is the mean of y / (e^y - 1) with y = tλ.
+    # The trapezoid rule on a grid in log t converges geometrically; the hardest integrand is t^m e^(-t).
     m = len(rates)
-    x = time_axis(m)
+    low, high = math.log(PRECISION) - 2.0, math.log(m + 30.0 + 9.0 * math.sqrt(m))
+    step = 0.8 / math.sqrt(m + 3.0)
+    x = low + step * np.arange(math.ceil((high - low) / step))
     t = np.exp(x)
     log_weight = x - t
     share = np.empty((m, len(x)))
@@ -128,16 +131,6 @@ def unobserved_losses(rates: list[float], mass: float) -> list[float]:
     weight = np.exp(log_weight - log_weight.max())
     total = weight.sum()
     return [float((weight * share[k]).sum() / total) for k in range(m)]
-
-
-def time_axis(m: int) -> FloatArray:
-    """Return a uniform grid in log t for m members, for the trapezoid rule.
-
-    The rule converges geometrically. The hardest integrand is that of the Gamma function, t^m e^(-t).
-    """
-    low, high = math.log(PRECISION) - 2.0, math.log(m + 30.0 + 9.0 * math.sqrt(m))
-    step = 0.8 / math.sqrt(m + 3.0)
-    return np.asarray(low + step * np.arange(math.ceil((high - low) / step)))
 
 
 @dataclass(frozen=True, kw_only=True)
