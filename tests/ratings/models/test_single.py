@@ -31,12 +31,6 @@ def column(*ratings: float) -> FloatArray:
     return np.array(ratings)[:, np.newaxis]
 
 
-def test_ratings_move_by_the_direction_times_a_constant_rate() -> None:
-    model = Ladder(rates=(0.5,))
-    after = model.rate(column(1.0, 2.0, 3.0), Outcome.of([2, 1, 3]))
-    assert after.tolist() == [[1.0], [3.0], [2.0]]
-
-
 @pytest.mark.parametrize(
     ("rating", "rate"),
     [(-3.0, 0.6), (0.0, 0.6), (0.5, 0.365), (1.0, 0.13), (1.25, 0.12), (2.0, 0.09), (7.0, 0.09)],

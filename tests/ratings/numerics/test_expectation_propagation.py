@@ -1,7 +1,6 @@
 """Message passing against closed forms, sampling, and the three schedules against each other."""
 
 import itertools
-import math
 from typing import Any
 
 import numpy as np
@@ -46,14 +45,6 @@ def sampled(means, variances, comparisons, *, size=2_000_000):
 
 def everyone(better, worse, margin=0.0):
     return [(a, b, margin) for a in better for b in worse]
-
-
-def test_one_win_is_exact() -> None:
-    # Half normal: from two equal units of variance 1, each moves by √(2/π)/√2 and keeps 1 − 1/π.
-    evidence = along_chain([3.0, 3.0], [1.0, 1.0], [0.0], [False], **EXACT)
-    mean, variance = posteriors(evidence, [3.0, 3.0], [1.0, 1.0])
-    assert mean == pytest.approx([3 + 1 / math.sqrt(math.pi), 3 - 1 / math.sqrt(math.pi)])
-    assert variance == pytest.approx([1 - 1 / math.pi] * 2)
 
 
 def test_a_draw_without_margin_makes_two_performances_equal() -> None:
