@@ -33,7 +33,7 @@ from systems import OURS, one_by_one
 from trueskill import TrueSkill
 
 from racebot.files.read import read_races
-from racebot.ratings import kernel, registry
+from racebot.ratings import fast, registry
 from racebot.ratings.parameters import as_json
 from racebot.study.history import History, replay
 from racebot.study.tuning import dimensions, parameters_at
@@ -54,8 +54,8 @@ def main() -> None:
         with TemporaryDirectory() as folder:
             commands(given.command, crowd(given.crowd, Path(folder)) if given.crowd else given.file)
         return
-    kernel.AVAILABLE = kernel.AVAILABLE and not given.plain
-    kernel.LEAST_STARTS = 0
+    fast.AVAILABLE = fast.AVAILABLE and not given.plain
+    fast.LEAST_STARTS = 0
     history = History.of(read_races(given.file, category="", goal=None).results)
     races = len(history)
     print(f"{races} races, {len(history.players)} players; races per second, best of {REPEATS}\n")
@@ -70,7 +70,7 @@ def main() -> None:
     for key, parameters in VARIANTS:
         model, label = registry.create(key, parameters), ", ".join([key, *parameters.values()])
         many = swept(model, CANDIDATES)
-        sets = CANDIDATES * (os.cpu_count() or 1 if kernel.compiles(many) else 1)
+        sets = CANDIDATES * (os.cpu_count() or 1 if fast.compiles(many) else 1)
         alone = speed(partial(_exhaust, replay, model, history))
         sweep = sets * speed(partial(_exhaust, replay, many, history))
         for name, value in ((label, alone), (f"  sweep of {CANDIDATES}", sweep)):
@@ -91,9 +91,9 @@ def swept(model: Any, candidates: int) -> Any:
 
 PROGRAM = """
 import os, sys
-from racebot.ratings import kernel
+from racebot.ratings import fast
 os.environ["LOKY_MAX_CPU_COUNT"] = "1"
-kernel.AVAILABLE = {compiled}
+fast.AVAILABLE = {compiled}
 from racebot.__main__ import main
 sys.argv = ["racebot", {command!r}, {file!r}]
 main()

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from worker_support import Sandbox, open_sandbox
 
 from racebot.ledger.store import Ledger
-from racebot.ratings import kernel
+from racebot.ratings import fast
 
 if sys.dont_write_bytecode:  # the tests start many programs, which need not compile every library each time
     sys.dont_write_bytecode = False
@@ -26,7 +26,7 @@ for name in [name for name in os.environ if name.upper().startswith("RACEBOT_")]
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the studies of a test are too short to start processes for
 # Kernels take half a minute to compile. tests/ratings/test_kernel.py compiles them.
-kernel.AVAILABLE = False
+fast.AVAILABLE = False
 settings.register_profile(
     "tests",
     settings(),

@@ -1,4 +1,4 @@
-"""Kernels compiled with Numba. Import this module only through `racebot.ratings.kernel`.
+"""Kernels compiled with Numba. Import this module only through `racebot.ratings.fast`.
 
 `register_jitable` lets compiled code call a plain Python function. If Numba cannot compile a function,
 `overload` provides a version that it can
@@ -251,7 +251,7 @@ def _drive(model: type[KernelModel]) -> Callable[..., None]:
 def replay(
     model: KernelModel, races: Sequence[PastRace], table: FloatArray
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Rate races in order; see `racebot.ratings.kernel.replay`."""
+    """Rate races in order; see `racebot.ratings.fast.replay`."""
     drive = _drive(type(model))
     rows = table.reshape(-1, *table.shape[-2:])
     settings = np.array(np.broadcast_to(model.settings, (len(rows), model.settings.shape[-1])), order="C")

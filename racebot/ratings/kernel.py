@@ -9,17 +9,13 @@ A kernel is a function `update(before, race, settings, steps)` of one race and o
 It returns False if compiled code cannot rate the race, which is then rated in plain Python.
 
 Plain Python passes lists, which is fast and bit-for-bit reproducible, as `racebot verify` requires.
-With the extra `fast`, studies `replay` histories with the same function compiled by Numba, which is passed
-arrays. The first use of a model takes half a minute; then the machine code is cached on disk
-(https://numba.readthedocs.io/en/stable/developer/caching.html). Compiled results may differ in the last
-digits, so a ledger is always rated with `RatingModel.rate`.
+`racebot.ratings.fast` compiles the same function with Numba (https://numba.pydata.org/) and passes arrays.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from abc import ABC
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -27,15 +23,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from racebot.errors import ModelError
 from racebot.races.outcome import IntArray, Outcome
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.parameters import stack_parameters
 
-AVAILABLE = importlib.util.find_spec("numba") is not None
-"""True if Numba is installed."""
-LEAST_STARTS = 400_000
-"""Starts from which one model is compiled, in half a minute. The default takes .1 ms a start without that."""
 Columns = list[list[float]]
 """k columns of n numbers each. In compiled code, a two-dimensional array."""
 
@@ -163,38 +154,3 @@ class KernelModel(RatingModel, ABC):
 def to_rows(columns: Columns) -> FloatArray:
     """Convert columns to states of shape [n, k]."""
     return np.array(columns).T
-
-
-def replay(
-    model: RatingModel, races: Sequence[PastRace], table: FloatArray, like: Sequence[PastRace] | None = None
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Rate races in order, and yield the states before and after each.
-
-    Args:
-        model: a model with single parameters, or with arrays of shape [candidates].
-        races: the races, in the order to rate them.
-        table: states of all players, shape [..., players, k]; updated in place, up to a block ahead.
-        like: other races, if these are to be compiled just when a replay of the others is.
-    """
-    starts = sum(len(race.players) for race in like or races)
-    enough = (table.ndim > 2 or starts >= LEAST_STARTS) and table.flags.c_contiguous
-    if isinstance(model, KernelModel) and enough and compiles(model):
-        from racebot.ratings import compiled  # noqa: PLC0415 - needs Numba
-
-        yield from compiled.replay(model, races, table)
-        return
-    for race in races:
-        before = table[..., race.players, :]
-        after = model.rate(before, race.outcome)
-        if np.shape(after) != before.shape:
-            problem = (
-                f"{model.key}: rate() returned shape {np.shape(after)} for states of shape {before.shape}"
-            )
-            raise ModelError(f"{problem}: return a row for each entrant")
-        table[..., race.players, :] = after
-        yield before, after
-
-
-def compiles(model: RatingModel) -> bool:
-    """Return True if replays of this model are compiled."""
-    return AVAILABLE and isinstance(model, KernelModel)

@@ -12,7 +12,7 @@ import numpy as np
 from racebot.errors import ModelError, NoSuchEntryError
 from racebot.races.outcome import IntArray, TeamPolicy, outcome_of
 from racebot.races.result import EntrantStatus, RaceResult
-from racebot.ratings import kernel
+from racebot.ratings import fast
 from racebot.ratings.forecast import expected_places, finish_chances, win_chances
 from racebot.ratings.kernel import PastRace
 from racebot.ratings.model import Carries, FloatArray, PredictsFinish, RatingModel
@@ -202,7 +202,7 @@ def replay(model: RatingModel, history: History, table: FloatArray | None = None
     """
     if table is None:
         table = newcomers(model, history)
-    states = kernel.replay(model, history.races, table)
+    states = fast.replay(model, history.races, table)
     for race, (before, after) in zip(history.races, states, strict=True):
         yield Step(race, before, after)
 

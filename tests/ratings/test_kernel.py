@@ -8,7 +8,7 @@ import pytest
 from builders import NOON
 
 from racebot.races.outcome import Outcome
-from racebot.ratings import kernel
+from racebot.ratings import fast
 from racebot.ratings.kernel import KernelRace, PastRace
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
@@ -65,8 +65,8 @@ def plain(model: RatingModel, races: list[PastRace]) -> FloatArray:
 def compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile kernels, which other tests do not."""
     pytest.importorskip("numba", reason="needs the extra racebot[fast]")
-    monkeypatch.setattr(kernel, "AVAILABLE", True)
-    monkeypatch.setattr(kernel, "LEAST_STARTS", 0)
+    monkeypatch.setattr(fast, "AVAILABLE", True)
+    monkeypatch.setattr(fast, "LEAST_STARTS", 0)
 
 
 @compiles
@@ -79,7 +79,7 @@ def test_compiled_replays_agree_with_plain_ones(name: str) -> None:
     sweep = MODELS[key](**{varied: LEVELS}, **others)
     races = season()
     together = table(sweep)
-    steps = list(kernel.replay(sweep, races, together))
+    steps = list(fast.replay(sweep, races, together))
     assert [step[0].shape for step in steps] == [
         (LEVELS.size, race.outcome.size, together.shape[-1]) for race in races
     ]
@@ -87,7 +87,7 @@ def test_compiled_replays_agree_with_plain_ones(name: str) -> None:
     for i in (0, 9):
         alone = MODELS[key](**{varied: float(LEVELS[i])}, **others)
         states = table(alone)
-        list(kernel.replay(alone, races, states))
+        list(fast.replay(alone, races, states))
         np.testing.assert_allclose(states, plain(alone, races), rtol=0, atol=2e-4)
         np.testing.assert_allclose(together[i], states, rtol=0, atol=1e-9)
 
@@ -100,7 +100,7 @@ def test_candidates_that_diverge_do_not_affect_others() -> None:
     races = season(40)
     sweep = ThurstoneHurdle(level=levels)
     states = table(sweep)
-    list(kernel.replay(sweep, races, states))
+    list(fast.replay(sweep, races, states))
     assert np.isnan(states[3]).any()
     alone = ThurstoneHurdle(level=float(levels[4]))
     np.testing.assert_allclose(states[4], plain(alone, races), rtol=0, atol=2e-4)
@@ -114,16 +114,16 @@ def test_compiled_code_integrates_a_very_surprising_order() -> None:
     outcome = Outcome.of([3, 2, 1, 4])
     states = np.array([[14.0, 3.0], [5.0, 0.0], [-9.0, 1.0], [2.0, 40.0]])
     expected = model.rate(states, outcome)
-    list(kernel.replay(model, [PastRace("", NOON, np.arange(4), outcome)], states))
+    list(fast.replay(model, [PastRace("", NOON, np.arange(4), outcome)], states))
     np.testing.assert_allclose(states, expected, rtol=0, atol=1e-4)
 
 
 def test_one_replay_of_a_short_history_is_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "AVAILABLE", True)
+    monkeypatch.setattr(fast, "AVAILABLE", True)
     monkeypatch.setitem(sys.modules, "racebot.ratings.compiled", None)  # importing it fails
     model, races = ThurstoneHurdle(), season(40)
     states = table(model)
-    list(kernel.replay(model, races, states))
+    list(fast.replay(model, races, states))
     np.testing.assert_array_equal(states, plain(model, races))
 
 

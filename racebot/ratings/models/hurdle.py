@@ -7,7 +7,7 @@ statistical models for limited dependent variables", Econometrica 39 (1971),
 https://doi.org/10.2307/1909582. docs/model.md derives the models.
 
 The update functions rate one race in plain floats and write their results into output lists. They only use
-features that Numba can compile (see `racebot.ratings.kernel`).
+features that Numba can compile (see `racebot.ratings.fast`).
 """
 
 from __future__ import annotations
