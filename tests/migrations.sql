@@ -461,3 +461,6 @@ ALTER TABLE events DROP COLUMN timing;
 ALTER TABLE events DROP COLUMN shown;
 ALTER TABLE event_sources DROP COLUMN added_at;
 ALTER TABLE event_sources DROP COLUMN added_by;
+
+-- m035_sources
+ALTER TABLE event_sources DROP COLUMN counted_at;

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from racebot.ledger import lock
-from racebot.ledger.backup import backups, folder_of
-from racebot.ledger.lock import health_timeout, read_heartbeat
-from racebot.ledger.rows import START
+from racebot.ledger.lock import backups, folder_of, health_timeout, read_heartbeat
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
 from racebot.standings.counting import rating_rules, standing_races
@@ -89,7 +87,7 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
             f"{each.board.name}: {races} races wait to be rated again ({each.reason})"
             + (f"; failed, to be tried again: {each.error}" if each.error else "")
             for each in ledger.rebuilds.all()
-            for races in [ledger.races.count_between(each.board, START)]
+            for races in [ledger.races.count_after(each.board)]
         ],
         discord=[
             f"{number} for webhook {webhook}: {problem or 'waiting'}"

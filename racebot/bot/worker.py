@@ -22,7 +22,7 @@ from racebot.bot.failures import Backoff, Health, retry_pauses
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.errors import CredentialsError, LedgerError, NotFoundError, PayloadError, SiteError
-from racebot.ledger import backup
+from racebot.ledger import lock
 from racebot.ledger.connection import LedgerThread
 from racebot.ledger.lock import locked, utc_now
 from racebot.ledger.pictures import Pictures, folder_beside
@@ -260,7 +260,7 @@ class Worker:
             exporter = ChildProcess("pages", command, revision, self._harmless, PAGES_REST)
             jobs.every(PAGES_EVERY, exporter.run_if_waiting, "pages")
         if settings.backups:
-            is_overdue = backup.overdue(settings.database, self._clock())
+            is_overdue = lock.overdue(settings.database, self._clock())
             jobs.nightly(BACKUP_HOUR, partial(self._back_up, ledger), "backup", at_once=is_overdue)
 
     def _failed(self, source: str, error: Exception) -> None:
@@ -275,7 +275,7 @@ class Worker:
         def work() -> Path:
             keep, now = self._settings.backups, self._clock()
             with Ledger.open_to_read(ledger.path) as source:
-                return source.back_up(backup.folder_of(ledger.path), keep=keep, now=now)
+                return source.back_up(lock.folder_of(ledger.path), keep=keep, now=now)
 
         log.info("backed up to %s", await asyncio.to_thread(work))
 

@@ -28,7 +28,7 @@ from racebot.errors import (
     missing_pages,
 )
 from racebot.files.options import Layout, ReadOptions, Twice, options_of
-from racebot.ledger import backup
+from racebot.ledger import lock
 from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -204,7 +204,7 @@ def confirmed(settings: Settings, ledger: Ledger, question: str, *, yes: bool) -
 
 def back_up(settings: Settings, ledger: Ledger, folder: Path | None = None) -> Path:
     """Copy the database into a folder, by default beside the database, and return the copy's path."""
-    folder = folder or backup.folder_of(settings.database)
+    folder = folder or lock.folder_of(settings.database)
     return ledger.back_up(folder, keep=max(settings.backups, 1), now=utc_now())
 
 

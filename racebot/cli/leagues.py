@@ -69,9 +69,6 @@ def event_step(
     until: Annotated[
         datetime | None, common.date_option("For `create`: its end, at the start of this day (UTC).")
     ] = None,
-    late: Annotated[
-        bool, typer.Option("--late", help="For `add`: count a file that comes after the end.")
-    ] = False,
     guest: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="For `add`: a racer of a file without an account. Repeatable."),
@@ -79,7 +76,6 @@ def event_step(
     new: Annotated[
         bool, typer.Option("--new", help="For `add`: take ids of accounts that have not raced here.")
     ] = False,
-    early: Annotated[bool, typer.Option("--early", help="For `close`: do not wait for the end.")] = False,
     yes: common.Yes = False,
     reading: ReadOptions = DEFAULT,
     database: Database = None,
@@ -127,11 +123,11 @@ def event_step(
                 for room, result in results.items():
                     steps.add_room(event, room, result)
                 for sheet, notes in sheets:
-                    steps.add_sheet(event, sheet, late=late)
+                    steps.add_sheet(event, sheet)
                     for note in notes:
                         tell(f"{sheet.name}: {note}", to=common.notices)
                 if step == "close":
-                    steps.close(event, early=early)
+                    steps.close(event)
                 elif step == "reopen":
                     steps.reopen(event)
                 elif step == "remove":

@@ -37,9 +37,8 @@ from racebot.queries.standings import listing_of
 from racebot.races.events import is_event
 from racebot.races.rooms import Room, RoomReason, Verdict
 from racebot.settings.model import Settings
-from racebot.standings.backfill import Selection, backfill as fetch
-from racebot.standings.carry_over import unknown_sources
-from racebot.standings.counting import RatingRules, rating_rules
+from racebot.standings.backfill import backfill as fetch
+from racebot.standings.counting import RatingRules, rating_rules, unknown_sources
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import PastRacesReport, Settler
 from racebot.text.format import counted
@@ -54,18 +53,13 @@ USUAL_DAYS = 30
 
 @app.command()
 def backfill(
-    goal: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GOAL", help="Rate this goal only. Repeat the option for several goals."),
-    ] = None,
     since: common.Since = None,
-    until: common.Until = None,
     category: Category = None,
     database: Database = None,
 ) -> None:
     """Fetch the category's past races and rate them. Safe to stop, resume and repeat.
 
-    Example: racebot backfill --goal "Map Rando S4" --since 2026-01-01
+    Example: racebot backfill --since 2026-01-01
     """
     settings = load_settings(database=database)
     slugs = [category] if category else settings.slugs()
@@ -75,7 +69,7 @@ def backfill(
         )
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
-        rate_from_site(settings, ledger, slugs, Selection(goal or (), since, until))
+        rate_from_site(settings, ledger, slugs, since)
 
 
 @app.command("import")
@@ -274,7 +268,9 @@ def show_race(
         tables.print_race(console, report)
 
 
-def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], selection: Selection) -> None:
+def rate_from_site(
+    settings: Settings, ledger: Ledger, slugs: Sequence[str], since: datetime | None = None
+) -> None:
     """Fetch and rate past races with a progress bar, and show the leaderboards."""
     ledger.belong_to(settings.site, learn=False)
     settler = Settler(ledger, rating_rules(settings))
@@ -290,12 +286,12 @@ def rate_from_site(settings: Settings, ledger: Ledger, slugs: Sequence[str], sel
                     site,
                     slug,
                     settler,
-                    selection,
                     utc_now,
                     lambda page, pages, races: advance(slug, page, max(pages, page), f"pages, {races} races"),
                     note,
                     # A later category may bring the leaderboard that another one carries over from.
                     partial(apply_settings, goals=()) if slug == slugs[-1] else None,
+                    since=since,
                 ),
                 interval=settings.request_interval,
                 attempts=8,

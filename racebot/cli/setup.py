@@ -37,7 +37,6 @@ from racebot.settings.model import NO_GOAL, PREFIX, Settings
 from racebot.settings.sources import load, secret_files
 from racebot.settings.tables import CategorySettings
 from racebot.settings.write import add_table, edit_leaderboards, write_env
-from racebot.standings.backfill import Selection
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 from racebot.text.safe import printable
@@ -187,7 +186,7 @@ def _rate_past_races(settings: Settings) -> None:
     say("Fetching takes about a second for each hundred races. The bot stays silent.")
     create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
-        rate_from_site(settings, ledger, settings.slugs(), Selection())
+        rate_from_site(settings, ledger, settings.slugs())
         if not ledger.leaderboards.all():
             why = "`racebot rooms` says why" if settings.leaderboards else "Does nobody record your races?"
             say(f"No past race counts yet. {why}; docs/leagues.md says how to choose races.")

@@ -128,7 +128,7 @@ async def _demo(database: Path, speed: float) -> None:
     from racebot.bot.worker import Worker
     from racebot.racetime.client import Site
     from racebot.sandbox.server import serve
-    from racebot.standings.backfill import Selection, backfill
+    from racebot.standings.backfill import backfill
     from racebot.standings.settle import Settler
 
     # The order of the site's draws depends on timing, so the races need a generator that nothing else uses.
@@ -154,7 +154,7 @@ async def _demo(database: Path, speed: float) -> None:
         with Ledger.open(database) as ledger:
             settler = Settler(ledger, rating_rules(settings))
             async with Site(address, interval=0.0) as client:
-                report = await backfill(client, CATEGORY, settler, Selection(), utc_now, lambda *_: None)
+                report = await backfill(client, CATEGORY, settler, utc_now, lambda *_: None)
             (board,) = ledger.leaderboards.all()
             with_fitted_odds(settler, board, utc_now())  # before the first question in chat
             users = {racer.user.id: racer for racer in racers}

@@ -20,7 +20,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable, PayloadError
-from racebot.ledger.backup import problems_of
+from racebot.ledger.lock import problems_of
 from racebot.text.format import exact_time
 
 # For the whole process: sqlite3 has no adapters of one connection, and its own for datetime is deprecated.

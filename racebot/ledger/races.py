@@ -10,7 +10,6 @@ from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import LedgerTable
 from racebot.ledger.players import Players
 from racebot.ledger.rows import (
-    END,
     START,
     Leaderboard,
     Position,
@@ -65,16 +64,14 @@ class Races(LedgerTable):
         moment = self._connection.value("SELECT counted_at FROM races WHERE name = ?", name)
         return None if moment is None else position_of(moment, name)
 
-    def of(
-        self, board: Leaderboard, after: Position = START, until: Position = END, *, limit: int = -1
-    ) -> Iterator[StoredRace]:
-        """Yield the races of a leaderboard between two positions, in the order in which they count.
+    def of(self, board: Leaderboard, after: Position = START, *, limit: int = -1) -> Iterator[StoredRace]:
+        """Yield the races of a leaderboard after a position, in the order in which they count.
 
         A race that an order keeps from counting has a note; `counted` leaves it out. At most `limit` races;
-        -1 means no limit. The position `after` is not part, `until` is.
+        -1 means no limit.
         """
         by_goals = board.rule == BY_GOALS  # SQL cannot tell races that another rule chooses
-        chosen, values = _between(board, after, until)
+        chosen, values = _after(board, after)
         sql = f"SELECT *, {_note(board)} AS note {chosen} ORDER BY counted_at, name LIMIT ?"
         rows = self._connection.stream(sql, *values, limit if by_goals else -1)
         found = (race_of(row, row["note"]) for row in rows)
@@ -96,18 +93,18 @@ class Races(LedgerTable):
         note: str | None = self._connection.value(sql, name)
         return note
 
-    def count_between(self, board: Leaderboard, after: Position, until: Position = END) -> int:
-        """Count the races of a leaderboard after one position and up to another."""
+    def count_after(self, board: Leaderboard, after: Position = START) -> int:
+        """Count the races of a leaderboard after a position."""
         if board.rule != BY_GOALS:
-            return sum(1 for _ in self.of(board, after, until))
-        rows, values = _between(board, after, until)
+            return sum(1 for _ in self.of(board, after))
+        rows, values = _after(board, after)
         return as_int(self._connection.value(f"SELECT count(*) {rows}", *values))
 
     def count(self, board: Leaderboard) -> int:
         """Count the races that `counted` yields."""
         if board.rule != BY_GOALS:
             return sum(1 for _ in self.counted(board))
-        rows, values = _between(board)
+        rows, values = _after(board)
         return as_int(self._connection.value(f"SELECT count(*) {rows} AND {_note(board)} IS NULL", *values))
 
     def first_position(self, board: Leaderboard) -> Position | None:
@@ -120,7 +117,7 @@ class Races(LedgerTable):
 
     def _position(self, board: Leaderboard, order: str) -> Position | None:
         """Return the position of the first of a leaderboard's races in an order. Reads few results."""
-        rows, values = _between(board)
+        rows, values = _after(board)
         for row in self._connection.stream(f"SELECT * {rows} {order}", *values):
             if board.rule == BY_GOALS or board.holds(race_of(row).result):
                 return position_of(row["counted_at"], row["name"])
@@ -229,10 +226,8 @@ def _note(board: Leaderboard) -> str:
     )
 
 
-def _between(
-    board: Leaderboard, after: Position = START, until: Position = END
-) -> tuple[str, tuple[str, ...]]:
-    """Return the end of a query for a leaderboard's races between two positions, and its values."""
+def _after(board: Leaderboard, after: Position = START) -> tuple[str, tuple[str, ...]]:
+    """Return the end of a query for a leaderboard's races after a position, and its values."""
     chosen, goals = "", board.goals if board.rule.by_goals_alone else ()
     if goals:
         chosen = (
@@ -240,8 +235,5 @@ def _between(
             " counts_on IN ('', ?) AND"
         )
         goals = (*goals, board.name)
-    sql = (
-        f"FROM races WHERE category = ? AND {chosen}"
-        " counted_at >= ? AND (counted_at, name) > (?, ?) AND (counted_at, name) <= (?, ?)"
-    )
-    return sql, (board.category, *goals, after.columns[0], *after.columns, *until.columns)
+    sql = f"FROM races WHERE category = ? AND {chosen} counted_at >= ? AND (counted_at, name) > (?, ?)"
+    return sql, (board.category, *goals, after.columns[0], *after.columns)

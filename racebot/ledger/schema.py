@@ -16,7 +16,7 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m034_sealed_events"
+VERSION = "m035_sources"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
@@ -247,7 +247,6 @@ _SCHEMA = """
         name TEXT NOT NULL,
         result TEXT,
         remarks TEXT NOT NULL,
-        counted_at TEXT,
         UNIQUE (event, name)
     );
     CREATE UNIQUE INDEX event_rooms ON event_sources (name) WHERE kind = 'room';
@@ -297,13 +296,8 @@ _LATER = {
 }
 """Changes of data in ledgers from before a version. `casefold` and `fold_name` are functions of ours."""
 
-_REBUILDS = """
-    INSERT INTO rebuilds (leaderboard, model, parameters, teams, carry, counted_at, race, reason)
-    SELECT leaderboard, model, parameters, teams, carry, counted_at, race, reason FROM jobs
-    WHERE leaderboard IN (SELECT id FROM leaderboards)
-"""
 _FORMER = ("backfills", "fetched", "jobs", "joined", "quiet", "unrecorded")
-"""Tables of older ledgers. But for `jobs`, they hold what the bot learns again from the site."""
+"""Tables of older ledgers, with what the bot learns again. It rates the ledgers that have jobs again."""
 
 _STATEMENT = re.compile(r"CREATE (?:UNIQUE )?(TABLE|INDEX|VIEW) (\w+)[^;]*")
 
@@ -335,8 +329,6 @@ def bring_up_to_date(db: Database) -> None:
             db.execute(statement)
         elif _bare(db[name].schema) != _bare(statement):
             _replace(db, name, statement)
-    if "jobs" in db.table_names():
-        db.execute(_REBUILDS)
     for version, changes in _LATER.items():
         for change in changes if earlier < version else ():
             db.execute(change)

@@ -18,12 +18,10 @@ from urllib.parse import urlsplit
 from sqlite_utils.db import Database
 
 from racebot.errors import LedgerError, LedgerUnavailable
-from racebot.ledger.backup import copy_to, delete_old, folder_of
 from racebot.ledger.connection import Connection, translated
-from racebot.ledger.events import Events
 from racebot.ledger.leaderboards import Leaderboards, Rebuilds
-from racebot.ledger.lock import make_folder, running
-from racebot.ledger.orders import Orders
+from racebot.ledger.lock import copy_to, delete_old, folder_of, make_folder, running
+from racebot.ledger.orders import Events, Orders
 from racebot.ledger.outbox import Cases, Outbox, Posts
 from racebot.ledger.people import People
 from racebot.ledger.players import Players, Profiles

@@ -34,8 +34,7 @@ class EventSource:
     """A room or a sheet of an event.
 
     `result` has all attempts, and is None while a room has no final result. `remarks` has the proof, a web
-    address or empty, and the comment of each of a sheet's results. A room that counted by itself before did
-    so at `counted_at`.
+    address or empty, and the comment of each of a sheet's results.
     """
 
     event: str
@@ -43,7 +42,6 @@ class EventSource:
     name: str
     result: RaceResult | None
     remarks: tuple[tuple[str, str], ...]
-    counted_at: AwareDatetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,18 +28,16 @@ class Rules:
     """How a league scores its races and orders its racers.
 
     `docs/leagues.md` explains each part. `fast_seeds` are pars in minutes at which the allowance begins and
-    is complete, `most_allowed` minutes at most for fast seeds, for spread seeds, and in all (season 4).
-    `races` is the league's number and `cut` how many qualify; None leaves them open.
+    is complete. `races` is the league's number and `cut` how many qualify; None leaves them open.
     """
 
     par: Tiers = ((0, 4),)
     par_from: Count | None = None
-    family: Literal["ratio", "standard-s4", "standard-s9"] = "ratio"
+    family: Literal["ratio", "standard-s9"] = "ratio"
     full: Annotated[float, Field(gt=0, le=100_000)] = 100.0
     lowest: Amount = 0.0
     highest: Amount = 110.0
     fast_seeds: tuple[Amount, Amount] = (150.0, 100.0)
-    most_allowed: tuple[Amount, Amount, Amount] = (8.0, 5.0, 10.0)
     first: CountOrOff = None
     drop_best_from: CountOrOff = None
     drop_worst_from: CountOrOff = None
@@ -63,7 +61,7 @@ class Rules:
         pars = (f"{most}{f' from {size} entrants on' if size else ''}" for size, most in self.par)
         formula = f"{self.full:g} · (2 − time/par)"
         if self.family != "ratio":
-            formula = f"the Standard tournament's, season {self.family[-1]}"
+            formula = "the Standard tournament's, season 9"
         drops = (("best", self.drop_best_from), ("worst", self.drop_worst_from))
         over = {None: "added up", 1: "their mean", "races": "their sum divided by the league's races"}
         least = f"their sum divided by how many they are, and by at least {self.mean_over}"
@@ -103,15 +101,25 @@ def par_of(times: Sequence[float], entrants: int, rules: Rules) -> Par | None:
 
 
 _SGL = {"par": [[0, 3], [20, 4]], "lowest": 10, "mean_over": 3, "needed": 3}
-_STANDARD: dict[str, Any] = {"par": 7, "full": 1000, "lowest": 100, "highest": 1100}
-_STANDARD |= {"first": 8, "drop_forfeits": True, "drop_best_from": 2, "best": 4}
-_STANDARD |= {"mean_over": None, "needed": 5, "needed_are": "finished"}
 NAMED: Mapping[str, Mapping[str, Any]] = {
     "sgl-2023": _SGL | {"first": 5, "drop_best_from": 4, "drop_worst_from": 5},
     "sgl-2024": _SGL | {"first": 6, "drop_worst_from": 4},
     "sgl-2025": _SGL | {"first": 6, "drop_worst_from": 4, "needed_are": "finished"},
-    "standard-s4": _STANDARD | {"family": "standard-s4"},
-    "standard-s9": _STANDARD | {"family": "standard-s9", "fast_seeds": [120, 70]},
+    "standard-s9": {
+        "par": 7,
+        "family": "standard-s9",
+        "full": 1000,
+        "lowest": 100,
+        "highest": 1100,
+        "fast_seeds": [120, 70],
+        "first": 8,
+        "drop_forfeits": True,
+        "drop_best_from": 2,
+        "best": 4,
+        "mean_over": None,
+        "needed": 5,
+        "needed_are": "finished",
+    },
     "sahasrahbot": {"par": 5, "par_from": 1, "highest": 105, "mean_over": "races"},
 }
 """Sets of rules by name: the parts that differ from the defaults. Sources: https://github.com/tcprescott/sahasrahbot;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -95,38 +94,27 @@ def score(time: float, par: Par, rules: Rules) -> tuple[float, float]:
     Sources of the ratio: https://github.com/midoshouse/midos.house, https://github.com/tcprescott/sahasrahbot
     """
     ratio = rules.full * (2 - time / par.time)
-    raw = ratio if rules.family == "ratio" else _standard_score(time, par, rules)
+    allowed = 0.0 if rules.family == "ratio" else sum(standard_allowances(time, par, rules))
+    raw = ratio if rules.family == "ratio" else rules.full * (1 - (time - par.time) / (par.time + allowed))
     return raw if rules.lowest <= raw <= rules.highest else min(max(raw, rules.lowest), rules.highest), raw
 
 
 def score_race(result: RaceResult, rules: Rules, teams: TeamPolicy) -> ScoredRace | None:
     """Score a race. Return None for a team race that does not count.
 
-    With `TeamPolicy.TEAM`, members share the mean of their times, or none if one of them has none. Entrants
-    without an account, and those who are still racing, are part of the field and have no score.
+    Only `TeamPolicy.INDIVIDUAL` counts team races. Entrants without an account, and those who are still
+    racing, are part of the field and have no score.
 
     Raises:
         PayloadError: a finisher has no time.
     """
-    in_teams = result.team_race and teams is not TeamPolicy.INDIVIDUAL
-    if in_teams and teams is TeamPolicy.IGNORE:
+    if result.team_race and teams is not TeamPolicy.INDIVIDUAL:
         return None
-    sides = times = [entrant.seconds for entrant in result.entrants]
+    times = [entrant.seconds for entrant in result.entrants]
     for each, time in zip(result.entrants, times, strict=True):
         if not time and each.finished:
             raise PayloadError(f"race {result.name}: {each.name} has no finish time: scores need times")
-    if in_teams:
-        # An entrant without a team stands alone.
-        teams_of = [entrant.team or index for index, entrant in enumerate(result.entrants)]
-        members: dict[str | int, list[float | None]] = defaultdict(list)
-        for team, time in zip(teams_of, times, strict=True):
-            members[team].append(time)
-        of_teams = {
-            team: None if None in each else fsum(filter(None, each)) / len(each)
-            for team, each in members.items()
-        }
-        times, sides = [of_teams[team] for team in teams_of], list(of_teams.values())
-    par = par_of([time for time in sides if time is not None], len(sides), rules)
+    par = par_of([time for time in times if time is not None], len(times), rules)
     scores, racing = {}, EntrantStatus.RACING
     for time, entrant in zip(times, result.entrants, strict=True):
         if entrant.user_id is not None and entrant.status is not racing:
@@ -189,24 +177,13 @@ def standard_allowances(time: float, par: Par, rules: Rules) -> tuple[float, flo
     - fast seeds allow J = min(8, h · max(0, .35 · d/8)), where h grows from 0 to 8 as par falls;
     - spread seeds allow G = min(5, .3 · max(0, d) · max(0, r/.035 − 1)).
 
-    If the par times spread by more than a tenth of par, J + G can grow faster than d: in season 4, a slower
-    time then scores more. Source: the Standard tournament's rules, as in
-    https://github.com/midoshouse/midos.house.
+    Source: the Standard tournament's rules, as in https://github.com/midoshouse/midos.house.
     """
-    most_fast, most_spread, _ = rules.most_allowed
     slow, fast = rules.fast_seeds
     over = max(0.0, (time - par.time) / MINUTE)
-    height = most_fast * min(1.0, max(0.0, (slow - par.time / MINUTE) / (slow - fast)))
+    height = 8 * min(1.0, max(0.0, (slow - par.time / MINUTE) / (slow - fast)))
     for_spread = 0.3 * over * max(0.0, par.spread / par.time / 0.035 - 1)
-    return min(most_fast, height * 0.35 * over / 8) * MINUTE, min(most_spread, for_spread) * MINUTE
-
-
-def _standard_score(time: float, par: Par, rules: Rules) -> float:
-    """Return the score of a finish time in seconds, before its limits."""
-    allowed, over = sum(standard_allowances(time, par, rules)), time - par.time
-    if rules.family == "standard-s4":
-        return rules.full * (1 - (over - min(rules.most_allowed[2] * MINUTE, allowed)) / par.time)
-    return rules.full * (1 - over / (par.time + allowed))
+    return min(8.0, height * 0.35 * over / 8) * MINUTE, min(5.0, for_spread) * MINUTE
 
 
 class Chance(StrEnum):

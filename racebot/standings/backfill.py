@@ -5,8 +5,7 @@ Nothing is announced in any room.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -24,31 +23,18 @@ EDITED_WITHIN = timedelta(days=8)
 """Age up to which a room that is known is read again. Later, nobody edits its result."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    goals: Collection[str] = ()
-    since: datetime | None = None
-    until: datetime | None = None
-
-    def wants(self, result: RaceResult) -> bool:
-        return (
-            (not self.goals or result.goal in self.goals)
-            and (self.since is None or result.ended_at >= self.since)
-            and (self.until is None or result.ended_at < self.until)
-        )
-
-
 async def backfill(
     site: Site,
     category: str,
     settler: Settler,
-    selection: Selection,
     clock: Callable[[], datetime],
     progress: Callable[[int, int, int], None],
     note: Callable[[str], object] = lambda _: None,
     before_commit: Callable[[Settler], object] | None = None,
+    *,
+    since: datetime | None = None,
 ) -> PastRacesReport:
-    """Fetch a category's past races and rate those that count, in one transaction at the end.
+    """Fetch a category's past races, all or since a time, and rate those that count, in one transaction.
 
     Pages are read newest first: a new race pushes others to later pages, so a race may be read twice but is
     never missed.
@@ -62,7 +48,7 @@ async def backfill(
     """
     found: dict[str, RaceResult] = {}
     if settler.rules.needs_list(category):
-        async for page, listed in site.past_race_pages(category, since=selection.since):
+        async for page, listed in site.past_race_pages(category, since=since):
             found |= {race.name: race.result for race in listed.races if race.result is not None}
             for problem in listed.problems:
                 note(problem)
@@ -87,7 +73,8 @@ async def backfill(
             settler.ledger.profiles.save(result.entrants, current=True)
         # Once its races are stored under a new name, a renamed goal looks like another one.
         follow_renames(settler, found.values(), {r.goal for r in found.values() if not r.custom_goal})
-        report = settler.add_past_races(filter(selection.wants, found.values()), "backfill")
+        wanted = (race for race in found.values() if since is None or race.ended_at >= since)
+        report = settler.add_past_races(wanted, "backfill")
         if before_commit is not None:
             before_commit(settler)
     return report

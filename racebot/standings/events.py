@@ -69,10 +69,8 @@ class EventSteps:
                 raise OrderError(f"{room} belongs to {other}: remove it there first")
             amended = result and self.settler.ledger.people.amended(result)
             if other is None:
-                position = self.settler.ledger.races.position(room)
-                counted_at = None if position is None else position.counted_at
                 self._order(OrderKind.EVENT_ADD, event, room)
-                source = EventSource(event.name, SourceKind.ROOM, room, amended, (), counted_at)
+                source = EventSource(event.name, SourceKind.ROOM, room, amended, ())
             else:
                 (known,) = (each for each in events.sources(event.name) if each.name == room)
                 source = replace(known, result=amended)
@@ -109,29 +107,19 @@ class EventSteps:
         given = RaceResult(name, event.category, event.goal, self.now, entrants)
         return EventSource(event.name, SourceKind.SHEET, path.name, given, remarks), notes
 
-    def add_sheet(self, event: Event, sheet: EventSource, *, late: bool = False) -> None:
-        """Add the results of a file, or replace those of a file of this name.
-
-        After the event's end, that needs `late`: the operator knows that the runs were in time.
-        """
+    def add_sheet(self, event: Event, sheet: EventSource) -> None:
+        """Add the results of a file, or replace those of a file of this name."""
         with self.settler.ledger.transaction():
             _require_open(event)
-            if self.now > event.until and not late:
-                ended = f"{event.title} ended on {event.until:%Y-%m-%d}"
-                raise OrderError(f"{ended}: add --late if the runs were in time")
-            self._order(OrderKind.EVENT_ADD, event, sheet.name, "late" if late else "")
+            self._order(OrderKind.EVENT_ADD, event, sheet.name)
             result = sheet.result and self.settler.ledger.people.amended(sheet.result)
             self.settler.ledger.events.save_source(replace(sheet, result=result))
 
-    def close(self, event: Event, *, early: bool = False) -> None:
+    def close(self, event: Event) -> None:
         """Combine the sources into one race that ends now, or when the event ended, and rate it."""
         ledger = self.settler.ledger
         with ledger.transaction():
             _require_open(event)
-            if self.now < event.until and not early:
-                raise OrderError(
-                    f"{event.title} ends on {event.until:%Y-%m-%d}: add --early to close it before that"
-                )
             unfinished = [source.name for source in ledger.events.sources(event.name) if not source.result]
             if unfinished:
                 remedy = "wait for it, or take the room out with `racebot event remove`"
@@ -177,8 +165,7 @@ class EventSteps:
                 events.remove(event)
                 self._order(OrderKind.EVENT_REMOVE, event)
             rooms = [s.result for s in removed if s.kind is SourceKind.ROOM and s.result is not None]
-            before = {source.name: source.counted_at for source in removed}
-            self.settler.add_past_races(rooms, "backfill", self.now, before)
+            self.settler.add_past_races(rooms, "backfill", self.now)
 
     def annul(self, event: Event, player: Player, reason: str, *, undo: bool = False) -> None:
         """Take a player's results out of an event, or restore them, and rate a closed event again."""

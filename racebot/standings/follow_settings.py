@@ -11,8 +11,7 @@ from racebot.ledger.rows import START, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS
-from racebot.standings.carry_over import sources_first, states_to_carry_now, unknown_sources
-from racebot.standings.counting import LeaderboardConfig
+from racebot.standings.counting import LeaderboardConfig, sources_first, states_to_carry_now, unknown_sources
 from racebot.standings.rater import is_current
 from racebot.standings.rebuild import save_settings, update_ratings
 from racebot.standings.settle import Settler

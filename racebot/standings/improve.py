@@ -12,7 +12,7 @@ from datetime import datetime
 from racebot.ledger.rows import START, Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
-from racebot.standings.carry_over import states_to_carry_now
+from racebot.standings.counting import states_to_carry_now
 from racebot.standings.rebuild import RatedAgain
 from racebot.standings.settle import Settler
 from racebot.study.fit import fit_odds

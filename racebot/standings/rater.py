@@ -21,7 +21,7 @@ from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.model import REVISION, RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
-from racebot.standings.carry_over import states_to_carry
+from racebot.standings.counting import states_to_carry
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from racebot.ledger.leaderboards import Rebuild
 from racebot.ledger.rows import START, Leaderboard, Position, RatedRow, Standing, State
 from racebot.ledger.store import Ledger
-from racebot.standings.carry_over import sources_first, states_to_carry_now
+from racebot.standings.counting import sources_first, states_to_carry_now
 from racebot.standings.rater import Rater, standings_before, this_platform
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ def update_ratings(
             why = reason or f"the result of {start.race} changed"
             # An event that was reopened and closed again may still be rated at its earlier position.
             is_rated = rebuild is not None and is_new and ledger.ratings.has(board, start.race)
-            is_last = is_new and not is_rated and ledger.races.count_between(board, start) == 0
+            is_last = is_new and not is_rated and ledger.races.count_after(board, start) == 0
             if rebuild is not None and is_last:
                 again.leave_out_races_before(start.counted_at)  # the rebuild rates them
             elif rebuild is not None:
@@ -100,7 +100,7 @@ def save_settings(ledger: Ledger, board: Leaderboard, reason: str) -> bool:
     """
     source = ledger.leaderboards.source(board)
     if (
-        fits(board, ledger.races.count_between(board, START))
+        fits(board, ledger.races.count_after(board))
         and ledger.rebuilds.of(board) is None
         and not (source and ledger.rebuilds.of(source))
     ):
@@ -159,7 +159,7 @@ class RatedAgain:
             self._load(None)
 
     def left(self) -> int:
-        return self._ledger.races.count_between(self._board, self._last)
+        return self._ledger.races.count_after(self._board, self._last)
 
     def leave_out_races_before(self, moment: datetime) -> None:
         """Rate only the races that count from a time on."""

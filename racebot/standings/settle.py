@@ -141,11 +141,7 @@ class Settler:
             update_ratings(self.ledger, {board.key: position for board in boards}, f"without {name}")
 
     def add_past_races(
-        self,
-        results: Iterable[RaceResult],
-        source: str,
-        now: datetime | None = None,
-        counted_at: Mapping[str, datetime | None] | None = None,
+        self, results: Iterable[RaceResult], source: str, now: datetime | None = None
     ) -> PastRacesReport:
         """Store past races in one transaction, each at its `ended_at`, and rate from the first new one on.
 
@@ -154,7 +150,6 @@ class Settler:
         Args:
             source: where they come from: `backfill` or `import`.
             now: no race counts after this time; by default the current time.
-            counted_at: when races counted that were withdrawn and count again, by name.
         """
         latest = datetime.now(UTC) if now is None else now
         new = changed = known = 0
@@ -180,8 +175,7 @@ class Settler:
                 touched = self._boards(result)
                 if position is None:
                     new += 1
-                    moment = (counted_at or {}).get(result.name) or result.ended_at
-                    position = Position(min(moment, latest), result.name)
+                    position = Position(min(result.ended_at, latest), result.name)
                     if position.counted_at == latest:
                         latest += _TICK  # keeps the order of several dates in the future
                     for each in given.entrants if source == "import" else ():

@@ -10,7 +10,7 @@ from itertools import filterfalse
 from racebot.errors import DamagedRaceError, LedgerError
 from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standing, State
 from racebot.ledger.store import Ledger
-from racebot.standings.carry_over import states_to_carry_now
+from racebot.standings.counting import states_to_carry_now
 from racebot.standings.rater import Rater, this_platform
 from racebot.standings.rebuild import BATCH
 

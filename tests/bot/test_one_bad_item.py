@@ -50,7 +50,7 @@ from racebot.racetime.client import Site
 from racebot.racetime.payload import Category
 from racebot.settings.model import Settings
 from racebot.settings.tables import CategorySettings
-from racebot.standings.backfill import Selection, backfill
+from racebot.standings.backfill import backfill
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
@@ -169,7 +169,7 @@ async def rooms_of_a_backfill(bench: Bench) -> Callable[[], Awaitable[None]]:
             bench.failures.failed("backfill", problem)
 
         bench.failures.recovered("backfill")
-        args = bench.site, CATEGORY, bench.settler, Selection(), bench.clock, lambda *_: None, note
+        args = bench.site, CATEGORY, bench.settler, bench.clock, lambda *_: None, note
         await backfill(*args)
         bench.health.category_seen(CATEGORY)
 

@@ -7,7 +7,7 @@ from room_support import Follower
 
 from racebot.bot.status import Status, status
 from racebot.cli import tables
-from racebot.ledger import backup, lock
+from racebot.ledger import lock
 from racebot.ledger.lock import Heartbeat, write_heartbeat
 from racebot.ledger.outbox import CaseRow
 from racebot.ledger.store import Ledger
@@ -45,7 +45,7 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
         ledger.cases.save(CaseRow(f"{CATEGORY}/c", CATEGORY))
         counts = CaseRow(f"{CATEGORY}/a", CATEGORY, ended_at=NOON, next_look=NOON, standing="its fingerprint")
         ledger.cases.save(counts)
-    ledger.back_up(backup.folder_of(ledger.path), keep=2, now=clock())
+    ledger.back_up(lock.folder_of(ledger.path), keep=2, now=clock())
     seen_at = clock() - timedelta(seconds=20)
     write_heartbeat(ledger.path, Heartbeat(seen_at, failures=["orb/d listed: slow"]))
     with lock.locked(ledger.path):

@@ -87,7 +87,7 @@ def test_why_explains_the_score_of_the_last_race(ledger: Ledger) -> None:
     [
         (rules_of("sgl-2025", highest=100), "score 100.0: 1:00:00 at a par of 1:00:30, limited from 100.8"),
         (
-            rules_of("standard-s4"),
+            rules_of("standard-s9"),
             "score 1008.3: 1:00:00 at a par of 1:00:30, 0:00:00 allowed for a fast seed",
         ),
     ],

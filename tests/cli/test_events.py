@@ -108,7 +108,7 @@ def test_an_event_of_two_rooms_and_a_sheet_from_start_to_end(racebot: Racebot, t
     sealed = done(racebot, "event", "show", "Qualifier 1").out
     assert ("4 finished" in sealed, "Ann" in sealed) == (True, False)
 
-    done(racebot, "event", "close", "Qualifier 1", "--early")
+    done(racebot, "event", "close", "Qualifier 1")
     # 1:01 is the second place of a room; Ann's second attempt, which was faster, does not count.
     first = {"id-ann": "1", "id-eve": "1", "id-bo": "3", "id-old": "4", "id-cy": "DNF", "id-dee": "DNF"}
     assert standing(racebot) == first
@@ -138,7 +138,7 @@ def test_an_event_of_two_rooms_and_a_sheet_from_start_to_end(racebot: Racebot, t
 
     done(racebot, "event", "reopen", EVENT)
     assert racebot("race", EVENT).code == 2
-    done(racebot, "event", "close", EVENT, "--early")
+    done(racebot, "event", "close", EVENT)
     assert standing(racebot) == without_old
     done(racebot, "event", "remove", EVENT, "--yes")
     assert standing(racebot, "orb/one") == {"id-ann": "1", "id-bo": "2", "id-dee": "DNF"}
@@ -151,14 +151,14 @@ def test_an_open_room_keeps_an_event_open_and_is_read_again(racebot: Racebot, si
     create(racebot)
     site["orb/three"] = None
     done(racebot, "event", "add", EVENT, "orb/three", "orb/one")
-    assert "orb/three" in racebot("event", "close", EVENT, "--early").complaints[0]
+    assert "orb/three" in racebot("event", "close", EVENT).complaints[0]
     assert "Ann" not in done(racebot, "event", "show", EVENT).out
     site["orb/three"] = result("three", "cy", after=2)
-    done(racebot, "event", "close", EVENT, "--early")
+    done(racebot, "event", "close", EVENT)
     assert standing(racebot)["id-cy"] == "1"
     done(racebot, "event", "reopen", EVENT)
     done(racebot, "event", "remove", EVENT, "orb/three")
-    done(racebot, "event", "close", EVENT, "--early")
+    done(racebot, "event", "close", EVENT)
     assert "id-cy" not in standing(racebot)
 
 
@@ -177,7 +177,7 @@ def test_the_page_of_an_event_lists_results_with_proofs_and_reasons(racebot: Rac
     data, rows = (api / f"events/{EVENT}.{kind}" for kind in ("json", "csv"))
     assert json.loads(data.read_text()) == listed | {"sources": ["orb/one", "async.csv"], "results": []}
     assert len(rows.read_text().splitlines()) == 1
-    done(racebot, "event", "close", EVENT, "--early")
+    done(racebot, "event", "close", EVENT)
     done(racebot, "export-site", "site")
     assert f'href="../../races/{EVENT}.html"' in own.read_text()
     with Ledger.open_to_publish(tmp_path / "ledger.db") as ledger:
@@ -228,30 +228,11 @@ def test_a_run_after_the_end_does_not_count(racebot: Racebot, clock: Clock, site
         site[f"orb/{name}"] = replace(result(name, f"{name} ann"), **ended)  # type: ignore[arg-type]
     done(racebot, "event", "add", EVENT, "orb/five", "orb/four")
     clock.advance(days=40)
-    refused = racebot("event", "add", EVENT, "async.csv")
-    assert (refused.code, "--late" in refused.complaints[0]) == (2, True)
-    done(racebot, "event", "add", EVENT, "async.csv", "--late")
+    done(racebot, "event", "add", EVENT, "async.csv")
     done(racebot, "event", "close", EVENT)
     counted = {"id-four": "1", "id-ann": "2", "id-old": "3", "id-cy": "DNF"}
     assert standing(racebot) == counted
     assert done(racebot, "event", "show", EVENT).out.count("event's end") == 2
-
-
-def test_a_removed_room_counts_at_its_earlier_position(racebot: Racebot, tmp_path: Path) -> None:
-    """The room `one` ended before `later`, but was recorded after it."""
-    with Ledger.open(tmp_path / "ledger.db") as ledger:
-        settler = settler_of(ledger, "elo-ffa")
-        settler.withdraw("orb/one")
-        for race in (result("later", "bo ann", after=2), result("one", "ann bo", dnf="dee")):
-            settler.settle(race, NOON + timedelta(hours=3))
-        before = ledger.races.position("orb/one")
-    create(racebot)
-    done(racebot, "event", "add", EVENT, "orb/one")
-    done(racebot, "event", "close", EVENT, "--early")
-    done(racebot, "event", "remove", EVENT, "--yes")
-    with Ledger.open(tmp_path / "ledger.db") as ledger:
-        assert ledger.races.position("orb/one") == before
-    assert standing(racebot, "orb/one")["id-ann"] == "1"
 
 
 @pytest.mark.parametrize(
@@ -284,7 +265,7 @@ def test_a_sheet_has_any_form_that_a_study_reads(
     create(racebot)
     (tmp_path / "sheet.csv").write_text(sheet)
     done(racebot, "event", "add", EVENT, "sheet.csv", "--columns", columns)
-    done(racebot, "event", "close", EVENT, "--early")
+    done(racebot, "event", "close", EVENT)
     assert standing(racebot) == expected
 
 
@@ -318,7 +299,6 @@ def test_a_bad_sheet_names_the_line_and_adds_nothing(
         ("event", "add", EVENT),
         ("event", "add", "Qualifier 2", "orb/one"),
         ("event", "add", EVENT, "one"),
-        ("event", "close", EVENT, "--early"),
         ("event", "close", EVENT),
         ("event", "reopen", EVENT),
         ("event", "remove", EVENT, "orb/one"),
@@ -345,7 +325,7 @@ def test_an_event_has_a_message_on_discord(racebot: Racebot, tmp_path, monkeypat
         ledger.posts.put(result("one", "ann bo"), ["1"], None)
     done(racebot, "event", "add", "Qualifier 1", "orb/one", "orb/two")
     assert wanted("orb/one") == ["withdrawn"]
-    done(racebot, "event", "close", "Qualifier 1", "--early")
+    done(racebot, "event", "close", "Qualifier 1")
     (closed,) = wanted()
     done(racebot, "annul", "Qualifier 1", "id-bo", "--reason", "no video")
     assert len(set(wanted()) - {closed, "withdrawn"}) == 1
@@ -360,7 +340,7 @@ def test_strangers_who_did_not_finish_and_guests_stop_no_sheet(racebot: Racebot,
     assert (refused.code, "--guest" in refused.complaints[-1]) == (2, True)
     added = done(racebot, "event", "add", EVENT, "async.csv", "--guest", "zoe")
     assert added.err.count("did not finish") == 1  # who did not start is no entrant
-    done(racebot, "event", "close", EVENT, "--early")
+    done(racebot, "event", "close", EVENT)
     assert standing(racebot)["guest-zoe"] == "2"
 
 
@@ -371,7 +351,7 @@ def test_a_word_like_an_id_is_a_new_player_only_if_the_operator_says_so(racebot,
     assert (refused.code, "ChristopherSmitt" in refused.complaints[-1]) == (2, True)
     assert "--new" in refused.complaints[-1]
     done(racebot, "event", "add", EVENT, "async.csv", "--new")
-    done(racebot, "event", "close", EVENT, "--early")
+    done(racebot, "event", "close", EVENT)
     assert standing(racebot) == {"id-ann": "1", "ChristopherSmitt": "2"}
 
 
@@ -404,5 +384,5 @@ def test_a_sheet_names_players_by_their_names_on_twitch(racebot: Racebot, tmp_pa
         ledger.profiles.save([streaming], current=True)
     (tmp_path / "async.csv").write_text("player,time\nann,1:00:00\nhttps://twitch.tv/cy_live,1:10:00\n")
     done(racebot, "event", "add", EVENT, "async.csv")
-    done(racebot, "event", "close", EVENT, "--early")
+    done(racebot, "event", "close", EVENT)
     assert standing(racebot) == {"id-ann": "1", "id-cy": "2"}

@@ -211,7 +211,7 @@ async def test_what_leaves_comes_back_with_equal_ratings_scores_and_seeds(
         ("event", "create", "Async", "--leaderboard", "SGL 2026", "--until", "2027"),
         ("event", "add", "Async", rooms[0].name, rooms[1].name),
         ("annul", "Async", out, "--reason", "no video"),
-        ("event", "close", "Async", "--early"),
+        ("event", "close", "Async"),
         ("penalty", "Async", rooms[0].entrants[1].user.id, "+20:00", "--reason", "=warped"),
         ("penalty", rooms[3].name, rooms[3].entrants[0].user.id, "1:30", "--reason", "late"),
         ("skip", rooms[2].name, "--reason", "wrong seed"),
@@ -256,7 +256,7 @@ async def test_a_sheet_names_people_whom_only_the_site_knows_and_guests_for_late
     Path("async.csv").write_text("\n".join(["player,time", *lines]))
     for words in (
         ("event", "add", "Async", "async.csv", "--guest", "Old Pal"),
-        ("event", "close", "Async", "--early"),
+        ("event", "close", "Async"),
     ):
         done = await league.run(*words)
         assert done.code == 0, done.err

@@ -37,6 +37,7 @@ from racebot.settings.commands import Command, ParsedCommand
 from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.counting import rating_rules
+from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
 
 from .truth import LEAGUE, TAG, WEEK, Plan, Truth
@@ -91,10 +92,12 @@ def new_side(truth: Truth, counted: Counted, odds: Mapping[str, Any], now: datet
         tables.append({"name": name, **counts, **chosen, **rates, **scored, **carry})
     settings = _settings(goals=["none"], leaderboards=tables)
     each = {race.name: (race, moment) for races in counted.values() for race, moment in races}
-    moments = {name: moment for name, (_, moment) in each.items()}
     with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "new.db") as ledger:
         settler, later = Settler(ledger, rating_rules(settings)), now + timedelta(days=9)
-        settler.add_past_races([race for race, _ in each.values()], "backfill", later, moments)
+        with ledger.transaction():
+            for race, moment in each.values():
+                ledger.races.save(race, counted_at=moment, source="backfill")
+        apply_settings(settler)
         for player in filter(None, map(ledger.players.get, sorted(truth.forgotten))):
             orders.forget(settler, player, "", later)
         for player in filter(None, map(ledger.players.get, sorted(truth.hidden - truth.forgotten))):

@@ -373,9 +373,8 @@ class Driver:
             return
         result = self._shown(name)
         self._steps(step).add_room(self.product.ledger.events.find(event.name), name, result)
-        before = self.truth.known.pop(name, None)
-        place = before.counted_at if before else None
-        event.sources[name] = Source(result, self.rooms[name][1], place)
+        self.truth.known.pop(name, None)
+        event.sources[name] = Source(result, self.rooms[name][1])
 
     def _add_sheet(self, dice: Dice, step: Step) -> None:
         event = self._event(dice, closed=False)
@@ -398,7 +397,7 @@ class Driver:
         path.write_text("\n".join(["player,time", *lines, ""]))
         steps, found = self._steps(step), self.product.ledger.events.find(event.name)
         given, _ = steps.read_sheet(found, path, ReadOptions(), new=True)
-        steps.add_sheet(found, given, late=True)
+        steps.add_sheet(found, given)
         entrants = tuple(
             e if e.finished else replace(e, status=EntrantStatus.DNF, finish_time=None) for e in entrants
         )
@@ -407,7 +406,7 @@ class Driver:
 
     def _close(self, dice: Dice, step: Step) -> None:
         event = self._event(dice, closed=False)
-        self._steps(step).close(self.product.ledger.events.find(event.name), early=True)
+        self._steps(step).close(self.product.ledger.events.find(event.name))
         event.ended_at = min(event.until, step.now)
         event.counted_at = self.truth.next_moment([event.board], event.ended_at)
         self._take_position(event.name, event)
@@ -426,8 +425,7 @@ class Driver:
         for name in names or list(event.sources):
             source = event.sources.pop(name)
             if name in self.rooms and self.truth.boards_of(source.result, source.goal):
-                moment = min(source.counted_at or source.result.ended_at, step.now)
-                self.truth.tell(source.result, source.goal, moment)
+                self.truth.tell(source.result, source.goal, min(source.result.ended_at, step.now))
         if whole:
             del self.truth.events[event.name]
 

@@ -76,7 +76,7 @@ def test_a_job_rates_the_races_of_events(settler: Settler) -> None:
     steps = EventSteps(settler, NOW)
     event = opened(steps, board_of(settler))
     steps.add_room(event, f"{CATEGORY}/q", result("q", "cy ann bo", after=9))
-    steps.close(event, early=True)
+    steps.close(event)
     rate_again(settler)
     orders.exclude(settler, settler.ledger.races.find("r0"), "wrong seed", NOW)
     rate_again(settler)
@@ -98,7 +98,7 @@ def test_a_sheet_may_name_a_merged_account_by_its_id(settler: Settler, tmp_path:
     file = sheet(tmp_path, f"{SITE_ID},0:50:00", "id-bo,0:55:00")
     steps.add_sheet(event, steps.read_sheet(event, file, DEFAULT)[0])
     assert SITE_ID not in attempts(settler, event)
-    steps.close(event, early=True)
+    steps.close(event)
     assert settler.ledger.players.get(SITE_ID) is None
     assert verify(settler.ledger, board_of(settler)) == []
 
@@ -165,7 +165,7 @@ def test_an_event_follows_its_goal_that_is_renamed_while_another_leaderboard_has
     steps = EventSteps(settler, NOW)
     event = opened(steps, board_of(settler))
     steps.add_room(event, f"{CATEGORY}/q", result("q", "cy ann bo", after=9))
-    steps.close(event, early=True)
+    steps.close(event)
     joined = replace(settler.rules, named=(replace(LEAGUE, name="Joined", rule=BY_GOALS),))
     apply_settings(Settler(settler.ledger, joined))
     follow_renames(Settler(settler.ledger, joined), [replace(r, goal="New Orb") for r in RACES], ["New Orb"])
@@ -212,12 +212,12 @@ def test_an_event_is_closed_again_while_its_leaderboard_waits(settler: Settler, 
     steps = EventSteps(settler, NOW)
     event = opened(steps, board_of(settler))
     steps.add_room(event, f"{CATEGORY}/q", result("q", "cy ann bo", after=9))
-    steps.close(event, early=True)
+    steps.close(event)
     for number in range(2):
         settle(settler, result(f"later-{number}", "ann bo cy", after=10))
     monkeypatch.setattr(rebuild, "fits", lambda board, races: races <= 1)
     steps.reopen(settler.ledger.events.find("Cup"))
-    steps.close(settler.ledger.events.find("Cup"), early=True)
+    steps.close(settler.ledger.events.find("Cup"))
     rate_again(settler)
     assert settler.ledger.ratings.races(board_of(settler))[-1] == event.name
     assert verify(settler.ledger, board_of(settler)) == []

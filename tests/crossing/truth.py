@@ -79,11 +79,10 @@ class Known:
 
 @dataclass
 class Source:
-    """A room or a sheet of an event, with its place in time if the room counted by itself before."""
+    """A room or a sheet of an event."""
 
     result: RaceResult
     goal: int | None
-    counted_at: datetime | None = None
 
 
 @dataclass

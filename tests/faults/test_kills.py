@@ -15,7 +15,7 @@ from migrations import STATEMENTS, migrate
 from sqlite_utils.db import Database as Upgraded
 from worker_support import PATIENCE, Sandbox, finish
 
-from racebot.ledger.backup import backups, folder_of
+from racebot.ledger.lock import backups, folder_of
 from racebot.ledger.schema import migrations
 from racebot.ledger.store import Ledger
 from racebot.standings.follow_settings import apply_settings

@@ -7,8 +7,7 @@ import pytest
 from builders import NOON, result, settler_of
 
 from racebot.errors import LedgerUnavailable
-from racebot.ledger.backup import backups, folder_of, overdue
-from racebot.ledger.lock import Heartbeat, locked, write_heartbeat
+from racebot.ledger.lock import Heartbeat, backups, folder_of, locked, overdue, write_heartbeat
 from racebot.ledger.outbox import CaseRow
 from racebot.ledger.store import Ledger
 from racebot.standings.settle import Settler

@@ -55,7 +55,7 @@ def test_annulment_follows_a_merged_account(settler: Settler) -> None:
     steps(settler).annul(event, player(settler, "old"), "no video")
     orders.merge_accounts(settler, player(settler, "old"), player(settler, "ann"), "", NOON + 5 * HOUR)
     assert racers(settler, event) == ["id-bo", "id-cy"]
-    steps(settler, 6).close(event, early=True)
+    steps(settler, 6).close(event)
     assert racers(settler, event) == ["id-bo", "id-cy"]
 
 
@@ -76,7 +76,7 @@ def test_room_of_a_closed_event_keeps_the_result_that_counts(settler: Settler) -
     edited = result("room", "old ann", dnf="cy")
     settler.settle(edited, NOON + 5 * HOUR)
     assert settler.ledger.events.sources(event.name)[0].result == edited, "it is open"
-    steps(settler, 5).close(event, early=True)
+    steps(settler, 5).close(event)
     settler.settle(ROOM, NOON + 6 * HOUR)
     assert settler.ledger.events.sources(event.name)[0].result == edited
     assert verify(settler.ledger, board_of(settler)) == []
@@ -108,7 +108,7 @@ def test_a_penalty_moves_a_result_until_it_is_taken_back(settler: Settler) -> No
     with pytest.raises(OrderError, match="reason"):
         orders.penalize(settler, event.name, player(settler, "ann"), LONG, " ", NOON)
     penalize(settler, event.name, "ann", LONG)
-    steps(settler, 6).close(event, early=True)
+    steps(settler, 6).close(event)
     assert places(settler, event.name) == {"ann": 2, "old": 1, "cy": None}
     first = times(settler, event.name)["ann"]
     for amount, place in ((2 * LONG, 2), (0, 1)):
@@ -160,7 +160,7 @@ def test_accounts_that_met_in_an_event_are_two_people(
         read, _ = steps(settler).read_sheet(event, tmp_path / "times.csv", ReadOptions())
         steps(settler).add_sheet(event, read)
     if closes:
-        steps(settler).close(event, early=True)
+        steps(settler).close(event)
     with pytest.raises(OrderError, match="both raced in"):
         orders.merge_accounts(settler, player(settler, "old"), player(settler, "ann"), "", NOON + 5 * HOUR)
 

@@ -12,8 +12,7 @@ from racebot.ledger.rows import TEAM_RACE, Carry, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.standings.carry_over import unknown_sources
-from racebot.standings.counting import LeaderboardConfig, RatingRules
+from racebot.standings.counting import LeaderboardConfig, RatingRules, unknown_sources
 from racebot.standings.follow_settings import apply_settings, follow_renames
 from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED
 from racebot.standings.settle import PastRacesReport, RatedRace, Settler

@@ -332,7 +332,7 @@ def test_an_order_about_a_race_that_others_decide_says_what_holds(talk: Talk, or
     steps.add_room(event, NAME, RESULT)
     talk.follower.settler.refresh_rules()
     assert said() == IN_EVENT
-    steps.close(event, early=True)
+    steps.close(event)
     assert said() == Texts().event_closed.format(event="Week 1", open=Count(False))
     assert not orders.is_skipped(talk.ledger, NAME)
 
