@@ -101,25 +101,14 @@ def par_of(times: Sequence[float], entrants: int, rules: Rules) -> Par | None:
 
 
 _SGL = {"par": [[0, 3], [20, 4]], "lowest": 10, "mean_over": 3, "needed": 3}
+_STANDARD: dict[str, Any] = {"par": 7, "family": "standard-s9", "full": 1000, "lowest": 100, "highest": 1100}
+_STANDARD |= {"fast_seeds": [120, 70], "first": 8, "drop_forfeits": True, "drop_best_from": 2, "best": 4}
+_STANDARD |= {"mean_over": None, "needed": 5, "needed_are": "finished"}
 NAMED: Mapping[str, Mapping[str, Any]] = {
     "sgl-2023": _SGL | {"first": 5, "drop_best_from": 4, "drop_worst_from": 5},
     "sgl-2024": _SGL | {"first": 6, "drop_worst_from": 4},
     "sgl-2025": _SGL | {"first": 6, "drop_worst_from": 4, "needed_are": "finished"},
-    "standard-s9": {
-        "par": 7,
-        "family": "standard-s9",
-        "full": 1000,
-        "lowest": 100,
-        "highest": 1100,
-        "fast_seeds": [120, 70],
-        "first": 8,
-        "drop_forfeits": True,
-        "drop_best_from": 2,
-        "best": 4,
-        "mean_over": None,
-        "needed": 5,
-        "needed_are": "finished",
-    },
+    "standard-s9": _STANDARD,
     "sahasrahbot": {"par": 5, "par_from": 1, "highest": 105, "mean_over": "races"},
 }
 """Sets of rules by name: the parts that differ from the defaults. Sources: https://github.com/tcprescott/sahasrahbot;

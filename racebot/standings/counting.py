@@ -304,11 +304,8 @@ def unknown_sources(
     """
     found = []
     for config in rules.named:
-        others = (each for each in rules.named if each is not config)
         known = {board.name for board in boards if config.category in {"", board.category}} | set(goals)
-        known |= {
-            each.name for each in others if not config.category or each.category in {"", config.category}
-        }
+        known |= {each.name for each in rules.named if each is not config}
         if config.carry is not None and config.carry.source not in known:
             source = f"{config.carry.source!r}{did_you_mean(config.carry.source, known)}"
             problem = f"leaderboard {config.name!r}: carry_over: there is no leaderboard {source}"

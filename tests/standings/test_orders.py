@@ -173,26 +173,6 @@ def merged(settler: Settler) -> Settler:
     return settler
 
 
-def test_merged_accounts_are_rated_as_one_person(settler: Settler, other: Ledger) -> None:
-    merged(settler)
-    assert ratings(settler) == alone([with_accounts(race, {"id-old": "id-cy"}) for race in RACES], other)
-    assert sorted(listed(settler)) == ["Ann", "Bo", "Cy"]
-    assert settler.ledger.players.get("id-old") is None
-    assert verify(settler.ledger, board_of(settler)) == []
-    assert settler.ledger.check() == []
-
-
-def test_a_later_race_of_a_merged_account_counts_for_the_kept_one(settler: Settler, other: Ledger) -> None:
-    merged(settler)
-    race = result("e", "old ann", after=9)
-    (preview,) = settler.preview(replace(race, recorded=False))
-    assert {change.player for change in preview.changes} == {"id-cy", "id-ann"}
-    assert [e.name for e in settle(settler, race).entrants] == ["Cy", "Ann"]
-    expected = [with_accounts(each, {"id-old": "id-cy"}) for each in [*RACES, race]]
-    assert ratings(settler) == alone(expected, other)
-    assert ask(settler, Command.RATING, by="old") == ask(settler, Command.RATING, by="cy")
-
-
 @pytest.mark.parametrize("givers", [{True}, {False}, {False, True}])
 def test_a_merge_keeps_a_hidden_player_hidden(settler: Settler, givers: set[bool]) -> None:
     for by_player in givers:

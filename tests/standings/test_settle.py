@@ -168,16 +168,6 @@ def test_changed_result_is_announced_and_logged(settler: Settler, caplog: pytest
     assert points(settler) == {"Ann": 1010, "Bo": 990}
 
 
-@pytest.mark.parametrize("goals", [{}, {CATEGORY: frozenset({"All Orbs"})}], ids=["rated", "no longer rated"])
-def test_withdrawn_race_counts_on_no_leaderboard(settler: Settler, goals: dict[str, frozenset[str]]) -> None:
-    settle(settler, result("r", "ann bo"))
-    settle(settler, result("s", "bo ann", after=1))
-    Settler(settler.ledger, RatingRules(SIMPLE, goals=goals)).withdraw("orb/r")
-    assert points(settler) == {"Bo": 1100, "Ann": 900}
-    assert settler.ledger.races.get("orb/r") is None
-    assert_sound(settler)
-
-
 # Merging
 
 
@@ -220,31 +210,6 @@ def test_named_leaderboards_take_the_goals_they_list() -> None:
     ]
     assert [b.name for b in rules.leaderboards(room("Any Orb", "cup"))] == ["Season", "Sprint"]
     assert [(b.name, b.goals) for b in rules.leaderboards(room("No Orbs"))] == [("No Orbs", ("No Orbs",))]
-
-
-def test_a_race_may_count_on_several_leaderboards(ledger: Ledger) -> None:
-    wide = replace(SIMPLE, name="Wide", goals=("Any Orb", "All Orbs"))
-    narrow = replace(SIMPLE, name="Narrow", goals=("Any Orb",))
-    settler = Settler(ledger, RatingRules(SIMPLE, (wide, narrow)))
-    settle(settler, result("b", "ann bo", goal="All Orbs", after=9))
-    rated = existing(settle(settler, result("a", "ann bo", after=1)))
-    assert [(r.leaderboard.name, changes(r)["id-ann"]) for r in rated] == [
-        ("Wide", (1, 1100, 1190)),
-        ("Narrow", (1, 1000, 1100)),
-    ]
-    assert_sound(settler)
-
-
-def test_new_settings_rebuild_a_leaderboard(settler: Settler, caplog: pytest.LogCaptureFixture) -> None:
-    for index in range(3):
-        settle(settler, result(f"r{index}", "ann bo", dnf="cy", after=index))
-    assert apply_settings(settler) == []
-    changed = settler_of(settler.ledger, "trueskill")
-    (board,) = apply_settings(changed)
-    assert (board.name, board.model) == (GOAL, "trueskill")
-    assert apply_settings(changed) == []
-    assert "settings changed (trueskill); rebuilding" in caplog.text
-    assert_sound(changed)
 
 
 @pytest.mark.parametrize(
@@ -324,23 +289,6 @@ def test_a_goal_that_is_not_rated_has_no_preview(ledger: Ledger) -> None:
 
 
 # Verification
-
-
-def test_verify_writes_nothing(settler: Settler) -> None:
-    settle(settler, result("a", "ann bo"))
-    settler.ledger.connection.db.execute("UPDATE standings SET rating = 5")
-    before = dump(settler.ledger)
-    verify(settler.ledger, board_of(settler))
-    assert dump(settler.ledger) == before
-
-
-def test_a_leaderboard_whose_goal_counts_elsewhere_is_dropped(settler: Settler) -> None:
-    settle(settler, result("r", "ann bo"))
-    joined = LeaderboardConfig("plackett-luce", name="Joined", goals=(GOAL, "Another"))
-    rebuilt = apply_settings(Settler(settler.ledger, RatingRules(SIMPLE, (joined,))))
-    assert [board.name for board in rebuilt] == ["Joined"]
-    assert [board.name for board in settler.ledger.leaderboards.all()] == ["Joined"]
-    assert settler.ledger.ratings.count(rebuilt[0]) == 1
 
 
 def test_a_goal_named_like_another_leaderboard_gets_its_own(settler: Settler) -> None:
