@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from itertools import chain
 from typing import Annotated, Any, NamedTuple, TypeVar
 
-from pydantic import AwareDatetime, BeforeValidator, Field, InstanceOf, TypeAdapter, ValidationError
+from pydantic import AwareDatetime, BeforeValidator, InstanceOf, TypeAdapter, ValidationError
 
 from racebot.errors import DamagedRaceError, LedgerError
 from racebot.races.result import RaceResult
-from racebot.races.rooms import BY_GOALS, RoomRule
+from racebot.races.rooms import BY_GOALS, Carry, RoomRule
 from racebot.ratings.parameters import Parameters
 from racebot.text.format import exact_time
 
@@ -51,18 +51,6 @@ class Change(NamedTuple):
 T = TypeVar("T")
 _AS_JSON = BeforeValidator(lambda text: json.loads(text or "{}"))
 """Reads a column of JSON. An empty one stands for an object without values."""
-
-
-@dataclass(frozen=True, slots=True)
-class Carry:
-    """How players carry over their ratings from an earlier leaderboard of the category.
-
-    `factor` and `most_races` are the arguments of `racebot.ratings.model.Carries.carried`.
-    """
-
-    source: Annotated[str, Field(alias="from")]
-    factor: float = 0.9
-    most_races: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

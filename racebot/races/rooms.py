@@ -1,4 +1,4 @@
-"""Which race rooms a leaderboard chooses, and the reason for each room."""
+"""Which race rooms a leaderboard chooses, with the reason for each, and the ratings with which it begins."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from fnmatch import fnmatchcase
-from typing import ClassVar, Protocol
+from typing import Annotated, Protocol
 
-from pydantic import AwareDatetime, ConfigDict, TypeAdapter
+from pydantic import AwareDatetime, ConfigDict, Field, TypeAdapter, with_config
 
 from racebot.text.parse import nearest
 
@@ -70,6 +70,7 @@ class Verdict:
         return self.reason in {RoomReason.MATCHES, RoomReason.LISTED}
 
 
+@with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True, slots=True)
 class RoomRule:
     """Which rooms a leaderboard chooses besides its goals.
@@ -83,8 +84,6 @@ class RoomRule:
         finished: whether a result counts before, or without, a record.
         grace: how long a result must stand to count, if `finished`.
     """
-
-    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
 
     custom_goals: tuple[str, ...] = ()
     info: tuple[str, ...] = ()
@@ -142,6 +141,19 @@ class RoomRule:
     def to_json(self) -> str:
         """Return the rule as JSON, empty if it has no condition. Pydantic reads it back."""
         return "" if self == BY_GOALS else _AS_JSON.dump_json(self, exclude_defaults=True).decode()
+
+
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """From which earlier leaderboard of the category players bring their ratings, and how much of them.
+
+    `factor` and `most_races` are the arguments of `racebot.ratings.model.Carries.carried`.
+    """
+
+    source: Annotated[str, Field(alias="from", min_length=1)]
+    factor: Annotated[float, Field(ge=0, le=1)] = 0.9
+    most_races: Annotated[float | None, Field(ge=0)] = None
 
 
 _AS_JSON = TypeAdapter(RoomRule)

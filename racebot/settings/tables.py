@@ -19,7 +19,7 @@ from pydantic import (
 
 from racebot.errors import ModelError, SettingsError
 from racebot.races.outcome import TeamPolicy
-from racebot.races.rooms import BY_GOALS, RoomRule, room_named
+from racebot.races.rooms import BY_GOALS, Carry, RoomRule, room_named
 from racebot.ratings import registry
 from racebot.scoring.rules import Rules, rules_of
 
@@ -75,16 +75,6 @@ class CategorySettings(BaseModel):
         return self
 
 
-class CarryOver(BaseModel):
-    """Which earlier leaderboard players bring their ratings from, and how much of them."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    source: str = Field(alias="from", min_length=1)
-    factor: float = Field(default=0.9, ge=0, le=1)
-    most_races: float | None = Field(default=None, ge=0)
-
-
 _SPANS = {"s": "seconds", "min": "minutes", "h": "hours", "d": "days"}
 _SPAN = re.compile(rf"(\d{{1,5}}) ?({'|'.join(_SPANS)})")
 
@@ -128,7 +118,7 @@ class LeaderboardSettings(BaseModel):
     team_races: TeamPolicy | None = None
     minimum_finishes: int | None = Field(default=None, ge=0)
     inactive_days: int | None = Field(default=None, ge=0, le=LONGEST_SPAN)
-    carry_over: CarryOver | None = None
+    carry_over: Carry | None = None
     discord: SecretStr | None = None
     scoring: Annotated[Rules, BeforeValidator(_scoring)] | None = None
     cut: int | None = Field(default=None, ge=1)

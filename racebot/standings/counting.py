@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from racebot.errors import ModelError
-from racebot.ledger.rows import Carry, Leaderboard, Position, State
+from racebot.ledger.rows import Leaderboard, Position, State
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.races.rooms import BY_GOALS, Room, RoomReason, RoomRule, Verdict
+from racebot.races.rooms import BY_GOALS, Carry, Room, RoomReason, RoomRule, Verdict
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.ratings.parameters import Parameters, as_json
@@ -236,7 +236,7 @@ def rating_rules(settings: Settings) -> RatingRules:
             category=board.category,
             goals=tuple(board.goals),
             rule=board.rule(),
-            carry=Carry(each.source, each.factor, each.most_races) if (each := board.carry_over) else None,
+            carry=board.carry_over,
             model_is_set=is_set or board.model is not None,
         )
         for board in settings.leaderboards

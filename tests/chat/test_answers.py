@@ -10,12 +10,13 @@ from worker_support import spaced
 
 from racebot import __version__
 from racebot.chat.answers import Answers
-from racebot.ledger.rows import Carry, Leaderboard, NamedPlayer as Person
+from racebot.ledger.rows import Leaderboard, NamedPlayer as Person
 from racebot.ledger.store import Ledger
 from racebot.queries.explain import Explanation, explain_race
 from racebot.queries.player import last_race
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
+from racebot.races.rooms import Carry
 from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.settings.commands import LONGEST_ARGUMENT, Command, ParsedCommand

@@ -13,12 +13,13 @@ from racebot.bot.status import status
 from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.leaderboards import Rebuild
 from racebot.ledger.orders import OrderKind
-from racebot.ledger.rows import RATED_LATER, Carry
+from racebot.ledger.rows import RATED_LATER
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.race import race_report
 from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
+from racebot.races.rooms import Carry
 from racebot.settings.model import Settings
 from racebot.standings import orders, rebuild
 from racebot.standings.counting import LeaderboardConfig, RatingRules

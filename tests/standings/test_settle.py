@@ -8,10 +8,11 @@ from standings.seasons import NOW, board_of, contents, settle
 
 from racebot.errors import ModelError
 from racebot.ledger.outbox import CaseRow
-from racebot.ledger.rows import TEAM_RACE, Carry, Leaderboard
+from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
+from racebot.races.rooms import Carry
 from racebot.standings.counting import LeaderboardConfig, RatingRules, unknown_sources
 from racebot.standings.follow_settings import apply_settings, follow_renames
 from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED

@@ -10,9 +10,10 @@ from hypothesis import given, settings, strategies as st
 from standings.seasons import board_of, contents, fresh, history, settle
 
 from racebot.errors import DamagedRaceError
-from racebot.ledger.rows import Carry, State
+from racebot.ledger.rows import State
 from racebot.races.outcome import outcome_of
 from racebot.races.result import RaceResult
+from racebot.races.rooms import Carry
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.standings.counting import LeaderboardConfig, RatingRules

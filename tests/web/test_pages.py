@@ -9,12 +9,13 @@ from html import unescape
 import pytest
 from builders import SECOND, entrant, existing, result
 
-from racebot.ledger.rows import START, Carry
+from racebot.ledger.rows import START
 from racebot.ledger.store import Ledger
 from racebot.queries.race import RatedEntrant
 from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
+from racebot.races.rooms import Carry
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 from racebot.text.format import gap
