@@ -123,18 +123,10 @@ class People(LedgerTable):
         return merged
 
     def known(self, person: NamedPlayer) -> NamedPlayer:
-        """Return a person from the site with the account and the name that the ledger has for them.
-
-        A player renamed on the site since the last race keeps the new name.
-        """
+        """Return a person from the site with the account and the name that the ledger has for them."""
         account = self.account(person.id)
         player = Players(self._connection).get(account)
-        renamed = player is None or (
-            account == person.id
-            and player.name.casefold() != person.name.casefold()
-            and not self.is_forgotten(account)
-        )
-        return NamedPlayer(account, person.name if player is None or renamed else player.shown)
+        return NamedPlayer(account, person.name if player is None else player.shown)
 
     def subject(self, text: str) -> Player:
         """Return the one player with an id or a full name. A name alone never matches.

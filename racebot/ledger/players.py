@@ -30,12 +30,14 @@ class Players(LedgerTable):
         """Return the players named `text`, ignoring case, with or without a discriminator.
 
         A player whose discriminator is still unknown matches any, unless another player matches exactly.
-        With `roughly`, accents are ignored, too.
+        With `roughly`, accents are ignored, too. Forgotten players are left out.
         """
-        full, found = split_full_name(text), self._with_name(text, roughly=roughly)
+        column, fold = ("letters", fold_name) if roughly else ("folded", str.casefold)
+        where = f"{column} = ? AND {column} <> '' AND players.name <> ? ORDER BY players.id"
+        full, found = split_full_name(text), self._select(where, fold(text), NO_NAME)
         if found or full is None:
             return found
-        alike = self._with_name(full[0], roughly=roughly)
+        alike = self._select(where, fold(full[0]), NO_NAME)
         exact = [player for player in alike if player.discriminator == full[1]]
         return exact or [player for player in alike if not player.discriminator]
 
@@ -110,13 +112,6 @@ class Players(LedgerTable):
             ],
         )
         Profiles(self._connection).save(result.entrants, current=current)
-
-    def _with_name(self, name: str, *, roughly: bool = False) -> list[Player]:
-        """Return the players with a name, or with one of the same plain letters, except forgotten ones."""
-        if roughly:
-            where = "letters = ? AND letters <> '' ORDER BY players.name, players.id"
-            return self._select(where, fold_name(name))
-        return self._select("folded = ? AND players.name <> ? ORDER BY players.id", name.casefold(), NO_NAME)
 
     def _near(self, letters: str, limit: int) -> list[str]:
         """Return the ids of players whose names are like `letters`, and do not contain it."""

@@ -431,12 +431,6 @@ def test_a_correction_does_not_name_a_hidden_player(talk: Talk) -> None:
     assert not any("Ann" in text for text in texts)
 
 
-def test_a_player_renamed_since_the_last_race_has_the_new_name(talk: Talk) -> None:
-    talk.follower.read(seen(result("earlier", "bo ann")))
-    for command in ("!rating", "!why", "!vs bo"):
-        assert "Annika" in talk.answer(command, user_name="Annika"), command
-
-
 @pytest.mark.parametrize("command", ["!rating ann", "!why ann", "!vs ann"])
 def test_only_hidden_players_themselves_get_answers_about_them(talk: Talk, command: str) -> None:
     talk.follower.read(seen(result("earlier", "bo ann cy")))
