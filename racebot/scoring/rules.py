@@ -32,7 +32,6 @@ class Rules:
     """
 
     par: Tiers = ((0, 4),)
-    par_from: Count | None = None
     family: Literal["ratio", "standard-s9"] = "ratio"
     full: Annotated[float, Field(gt=0, le=100_000)] = 100.0
     lowest: Amount = 0.0
@@ -79,14 +78,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Par:
-    """The mean of the fastest finish times and their sample standard deviation (0 for one), in seconds.
-
-    `preliminary_until` is how many must finish, if fewer have; otherwise 0.
-    """
+    """The mean of the fastest finish times and their sample standard deviation (0 for one), in seconds."""
 
     time: float
     spread: float
-    preliminary_until: int = 0
 
 
 def par_of(times: Sequence[float], entrants: int, rules: Rules) -> Par | None:
@@ -95,9 +90,7 @@ def par_of(times: Sequence[float], entrants: int, rules: Rules) -> Par | None:
     fastest = sorted(times)[:most]
     if not fastest:
         return None
-    spread = stdev(fastest) if len(fastest) > 1 else 0.0
-    needed = min(most, rules.par_from or most)
-    return Par(fmean(fastest), spread, needed if len(fastest) < needed else 0)
+    return Par(fmean(fastest), stdev(fastest) if len(fastest) > 1 else 0.0)
 
 
 _SGL = {"par": [[0, 3], [20, 4]], "lowest": 10, "mean_over": 3, "needed": 3}
@@ -109,7 +102,7 @@ NAMED: Mapping[str, Mapping[str, Any]] = {
     "sgl-2024": _SGL | {"first": 6, "drop_worst_from": 4},
     "sgl-2025": _SGL | {"first": 6, "drop_worst_from": 4, "needed_are": "finished"},
     "standard-s9": _STANDARD,
-    "sahasrahbot": {"par": 5, "par_from": 1, "highest": 105, "mean_over": "races"},
+    "sahasrahbot": {"par": 5, "highest": 105, "mean_over": "races"},
 }
 """Sets of rules by name: the parts that differ from the defaults. Sources: https://github.com/tcprescott/sahasrahbot;
 for the others, https://github.com/midoshouse/midos.house."""

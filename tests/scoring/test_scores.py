@@ -39,31 +39,30 @@ E = race(75, dnf=2)
 
 
 @pytest.mark.parametrize(
-    ("names", "field", "par", "preliminary", "scores"),
+    ("names", "field", "par", "scores"),
     [
-        (SGL, race(100, 100, 104, 108, dnf=15), 6080, False, []),  # nineteen entrants
-        (SGL, A, 4920, False, [102.439024, 100, 97.560976, 90.243902, 0]),
-        (SGL, B, 6180, False, [102.912621, 102.912621, 99.029126, 95.145631, 73.786408, 10, 0]),
-        (SGL, C, 4100, False, [110, 97.560976, 90.243902, 82.926829, 75.609756, 68.292683, 53.658537]),
-        (SGL, D, 6680, False, [101.197605, 99.401198, 99.401198, 94.011976, 92.215569, 87.724551]),
-        (SGL, E, 4500, True, [100, 0, 0]),
-        (["sahasrahbot"], A, 5040, False, [104.761905, 102.380952, 100, 92.857143, 0]),
-        (["sahasrahbot"], B, 6504, False, [105, 105, 104.059041, 100.369004, 80.073801, 15.498155, 0]),
-        (["sahasrahbot"], D, 6864, False, [103.846154, 102.097902, 102.097902, 96.853147, 95.104895]),
-        (["standard-s9"], A, 5040, True, [1047.619048, 1023.809524, 1000, 930.521138, 0]),
-        (["standard-s9"], B, 7420, True, [1100, 1100, 1100, 1100, 950.777202, 406.735751, 0]),
-        (["standard-s9"], C, 4800, False, [1100, 1100, 1062.5, 1000, 942.129630, 886.104784, 779.249448]),
-        (["standard-s9"], D, 7054.285714, False, [1064.398542, 1047.387606, 1047.387606, 996.357312]),
+        (SGL, race(100, 100, 104, 108, dnf=15), 6080, []),  # nineteen entrants
+        (SGL, A, 4920, [102.439024, 100, 97.560976, 90.243902, 0]),
+        (SGL, B, 6180, [102.912621, 102.912621, 99.029126, 95.145631, 73.786408, 10, 0]),
+        (SGL, C, 4100, [110, 97.560976, 90.243902, 82.926829, 75.609756, 68.292683, 53.658537]),
+        (SGL, D, 6680, [101.197605, 99.401198, 99.401198, 94.011976, 92.215569, 87.724551]),
+        (SGL, E, 4500, [100, 0, 0]),
+        (["sahasrahbot"], A, 5040, [104.761905, 102.380952, 100, 92.857143, 0]),
+        (["sahasrahbot"], B, 6504, [105, 105, 104.059041, 100.369004, 80.073801, 15.498155, 0]),
+        (["sahasrahbot"], D, 6864, [103.846154, 102.097902, 102.097902, 96.853147, 95.104895]),
+        (["standard-s9"], A, 5040, [1047.619048, 1023.809524, 1000, 930.521138, 0]),
+        (["standard-s9"], B, 7420, [1100, 1100, 1100, 1100, 950.777202, 406.735751, 0]),
+        (["standard-s9"], C, 4800, [1100, 1100, 1062.5, 1000, 942.129630, 886.104784, 779.249448]),
+        (["standard-s9"], D, 7054.285714, [1064.398542, 1047.387606, 1047.387606, 996.357312]),
     ],
 )
 def test_each_family_scores_as_its_source(
-    names: list[str], field: RaceResult, par: float, preliminary: bool, scores: list[float]
+    names: list[str], field: RaceResult, par: float, scores: list[float]
 ) -> None:
     for name in names:
         found = scored(field, name)
         assert found.par is not None
         assert found.par.time == pytest.approx(par, abs=1e-6)
-        assert bool(found.par.preliminary_until) is preliminary
         got = [found.scores[str(each.user_id)].score for each in field.entrants]
         assert got[: len(scores)] == pytest.approx(scores, abs=1e-6)
 
