@@ -79,7 +79,6 @@ def date_option(text: str, *names: str) -> Any:
 
 
 Since = Annotated[datetime | None, date_option("Only races that ended that day (UTC) or later.")]
-Until = Annotated[datetime | None, date_option("Only races that ended before that day (UTC).")]
 
 
 def load_settings(**overrides: Any) -> Settings:

@@ -10,10 +10,10 @@ from builders import CATEGORY, GOAL, entrant, existing, result
 from standings.seasons import NOW, board_of, fresh, settle
 
 from racebot.files.options import DEFAULT
-from racebot.ledger.rows import Carry, Leaderboard, Player
+from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
 from racebot.races.events import Event
-from racebot.races.rooms import BY_GOALS, RoomRule
+from racebot.races.rooms import BY_GOALS, Carry, RoomRule
 from racebot.ratings.parameters import Parameters
 from racebot.standings import improve, orders, rebuild
 from racebot.standings.counting import LeaderboardConfig, RatingRules
