@@ -338,8 +338,6 @@ async def test_new_places_stay_after_the_record(channel: Channel) -> None:
         ({"embeds": [{"title": "x"}] * 11}, "embeds"),
         ({"embeds": [{"title": "x"}, {"title": "x" * 257}]}, "embeds 1 title"),
         ({"embeds": [{"description": "x" * 4096}, {"description": "x" * 1905}]}, "embeds"),
-        ({"content": "x", "allowed_mentions": {"parse": ["all"]}}, "allowed_mentions parse 0"),
-        ({"content": "x", "allowed_mentions": "none"}, "allowed_mentions"),
     ],
 )
 async def test_sandbox_refuses_what_discord_refuses(channel: Channel, body: object, where: str) -> None:
