@@ -80,8 +80,6 @@ async def test_a_renamed_goal_keeps_its_leaderboard_and_recorded_rooms_stay(sand
         assert (first.info_bot, first.bot_meta) == shown
         assert worker.output.count("is now called") == 1
     assert (await sandbox.racebot("verify")).returncode == 0
-    found = (await sandbox.racebot("doctor")).stdout.splitlines()
-    assert all(line.startswith("ok ") for line in found), "the old name in the settings is right"
 
 
 async def test_a_race_in_a_goal_that_was_just_renamed_has_the_ratings_of_its_leaderboard(
