@@ -286,10 +286,9 @@ class LedgerView:
 
     def events(self, board: Board) -> list[EventReport]:
         """Return the events of a leaderboard that have not closed."""
-        reports = (each for each in event_reports(self.ledger) if each.event.leaderboard == board.name)
-        return [
-            each for each in reports if each.event.category == board.category and not each.event.closed_at
-        ]
+        named = (each for each in self.ledger.events.all() if each.leaderboard == board.name)
+        own = [each.name for each in named if each.category == board.category and not each.closed_at]
+        return [report for name in own for report in event_reports(self.ledger, name)]
 
     def recap(self, board: Board) -> Recap | None:
         if board.final_since is None:
