@@ -5,7 +5,7 @@
     python benchmarks/replay.py --crowd 2000 --command rate
 
 Prints races per second of processor time, the best of three, also as multiples of the `trueskill` package.
-Compiled sweeps use all cores. With --plain, or without the extra `racebot[fast]`, nothing is compiled.
+With --plain, or without the extra `racebot[fast]`, nothing is compiled.
 --command measures `racebot COMMAND FILE` instead; --crowd makes a file of 20 races of so many entrants.
 """
 
@@ -70,9 +70,8 @@ def main() -> None:
     for key, parameters in VARIANTS:
         model, label = registry.create(key, parameters), ", ".join([key, *parameters.values()])
         many = swept(model, CANDIDATES)
-        sets = CANDIDATES * (os.cpu_count() or 1 if fast.compiles(many) else 1)
         alone = speed(partial(_exhaust, replay, model, history))
-        sweep = sets * speed(partial(_exhaust, replay, many, history))
+        sweep = CANDIDATES * speed(partial(_exhaust, replay, many, history))
         for name, value in ((label, alone), (f"  sweep of {CANDIDATES}", sweep)):
             print(f"{name:<32}{value:>10,.0f}{value / package:>10.1f}×", flush=True)
 
