@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter, ValidationError
 
 from racebot.ledger.lock import replace_file
-from racebot.queries import FinishChance, FinishTime, IsNew, Place
+from racebot.queries import FinishByRating, FinishChance, FinishTime, IsNew, Place
 from racebot.queries.race import JUST_EDITED, RaceOnBoard, ResultEdit
 from racebot.queries.scores import ComingScore
 from racebot.races.result import EntrantStatus
@@ -43,6 +43,7 @@ class LiveEntrant:
         int | None,
         Field(description="Place on the leaderboard once the race is recorded; null if not listed"),
     ] = None
+    finish_by_rating: FinishByRating = None
     stream: Annotated[str, Field(description="Twitch name of a racer who streams now, or empty")] = ""
 
 

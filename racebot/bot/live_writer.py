@@ -27,7 +27,7 @@ from racebot.live_file import (
     write_live,
 )
 from racebot.queries.leaderboard import new_places
-from racebot.queries.odds import forecasts
+from racebot.queries.odds import finishing_habits, forecasts
 from racebot.queries.race import ResultEdit, named_edits, race_on_board
 from racebot.queries.scores import coming_scores
 from racebot.queries.standings import listed_now, listing_of, place_of
@@ -232,7 +232,7 @@ def _entrants(
     players = [str(entrant.user_id) for entrant in entrants]
     by_team = board.teams != TeamPolicy.INDIVIDUAL and any(e.team for e in entrants)
     states = current_states(ledger, board, players)
-    found = forecasts(board, [state for state, _ in states])
+    found = forecasts(board, [state for state, _ in states], finishing_habits(ledger, board, players))
     has_odds = not by_team and len(found) > 1
     names = shown_names(entrants)
     for player, entrant, (_, raced), forecast in zip(players, entrants, states, found, strict=True):
@@ -252,6 +252,7 @@ def _entrants(
             change=change.points_change if change else None,
             rank_before=before,
             rank_after=after,
+            finish_by_rating=forecast.finish_by_rating,
             stream=entrant.profile.twitch if entrant.profile and entrant.profile.live else "",
         )
 

@@ -25,6 +25,10 @@ Penalty = Annotated[
 ]
 WinChance = Annotated[float, Field(description="Chance to win, before the race")]
 FinishChance = Annotated[float | None, Field(description="Chance to finish; null if the model has none")]
+FinishByRating = Annotated[
+    float | None,
+    Field(description="The same by the rating alone: lower if the player finishes more often than it says"),
+]
 IsNew = Annotated[bool, Field(description="True before the player's first race on this leaderboard")]
 Parts = Annotated[
     Mapping[str, int],

@@ -15,11 +15,14 @@ and for Bradley-Terry models, whose odds are ratios of strengths (https://doi.or
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy
 
-from racebot.races.outcome import IntArray
+from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings.model import FloatArray, PredictsFinish, PredictsPerformance, RatingModel
+from racebot.ratings.numerics.truncated_normal import normal_cdf
 
 REACH = 7.0
 """Limits of integration, in standard deviations beyond the outermost means."""
@@ -27,11 +30,44 @@ STEP = 0.2
 """Step in units of the smallest standard deviation. The trapezoid rule is then accurate to 1e-9."""
 
 
+HABIT_SPREAD = 0.2
+"""Usual distance of a player's finishing habit from zero, on the scale of Φ."""
+
+
 def finish_chances(model: RatingModel, states: FloatArray) -> FloatArray:
     """Return the probability that each entrant finishes, or 1 if the model forecasts none: shape [..., n]."""
     if isinstance(model, PredictsFinish):
         return model.finish_probability(states)
     return np.ones(states.shape[:-1])
+
+
+def finishing_habit(chances: FloatArray, finished: BoolArray) -> float:
+    """Return how much more a player finishes than the rating says: an offset z, for Φ(Φ⁻¹(chance) + z).
+
+    It has a normal prior with mean 0, and each start moves it by one step of Fisher scoring.
+
+    Args:
+        chances: the chance to finish each of the player's starts by the rating before it, oldest first.
+        finished: whether the player did.
+    """
+    habit, information = 0.0, 1.0 / HABIT_SPREAD**2
+    for score, done in zip(_scores(chances).tolist(), finished.tolist(), strict=True):
+        z = score + habit
+        chance = min(max(normal_cdf(z), 1e-9), 1.0 - 1e-9)
+        density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+        pull = density / (chance * (1.0 - chance))
+        information += density * pull
+        habit += (done - chance) * pull / information
+    return habit
+
+
+def with_habits(chances: FloatArray, habits: FloatArray) -> FloatArray:
+    """Return chances to finish that count the players' finishing habits: shape [n]."""
+    return scipy.special.ndtr(_scores(chances) + habits)
+
+
+def _scores(chances: FloatArray) -> FloatArray:
+    return scipy.special.ndtri(np.clip(chances, 1e-12, 1.0 - 1e-12))
 
 
 def win_chances(model: RatingModel, states: FloatArray) -> FloatArray:

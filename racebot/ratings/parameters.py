@@ -58,6 +58,15 @@ def inherited_from(base: type[Any], name: str, default: Any, **changed: Any) -> 
     return field(default=default, metadata={**base.__dataclass_fields__[name].metadata, **changed})
 
 
+def unobserved_or_tie() -> Any:
+    """Declare the parameter `unfinished` of a model that compares pairs."""
+    return parameter(
+        "unobserved",
+        help="whether players who share a place, such as DNFs, are not compared (unobserved) or drew (tie)",
+        choices=("unobserved", "tie"),
+    )
+
+
 def declared(model: type[Any]) -> tuple[Field[Any], ...]:
     """Return the parameters that a model class declares, in order."""
     return tuple(f for f in fields(model) if "help" in f.metadata)

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from racebot.errors import ModelError
-from racebot.races.outcome import BoolArray
+from racebot.races.outcome import BoolArray, Outcome
 from racebot.ratings.model import FloatArray, RatingModel
+from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.parameters import Parameters, as_json
 from racebot.ratings.registry import create
 from racebot.study import metrics
@@ -180,10 +181,7 @@ def _first(history: History, since: datetime | None) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """One entry's replay.
-
-    `tightness` is minus the mean distance of the ratings of a race: shape [races], NaN if it is not judged.
-    """
+    """One entry's replay. `tightness` has shape [races], with NaN for races that are not judged."""
 
     evaluation: Evaluation
     predictions: Predictions
@@ -202,7 +200,7 @@ def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlie
         probabilities.append(model.win_probability(before[better], before[worse]))
         ratings.append(model.rating(before))
         if number >= first:
-            tightness[number] = -np.abs(ratings[-1][:, np.newaxis] - ratings[-1]).mean()
+            tightness[number] = _tightness(model, before, race.outcome, ratings[-1])
     rating, probability = np.concatenate(ratings), np.concatenate(probabilities)
     if not (np.isfinite(rating).all() and np.isfinite(probability).all()):
         raise ModelError(
@@ -218,6 +216,13 @@ def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlie
         reliability=metrics.reliability(probability[whole.pair_race() >= first]),
     )
     return _Run(evaluation, predictions, tightness)
+
+
+def _tightness(model: RatingModel, before: FloatArray, outcome: Outcome, rating: FloatArray) -> float:
+    """Return how close a race should be: match quality, or minus the mean distance of ratings."""
+    if isinstance(model, TrueSkill):
+        return float(model.match_quality(before, outcome.team))
+    return -float(np.abs(rating[:, np.newaxis] - rating).mean())
 
 
 def _views(

@@ -16,7 +16,7 @@ import numpy as np
 
 from racebot.races.outcome import IntArray, Outcome
 from racebot.ratings.model import FloatArray
-from racebot.ratings.parameters import Parameters, as_json, parameter
+from racebot.ratings.parameters import Parameters, as_json, parameter, unobserved_or_tie
 from racebot.study.history import History
 
 
@@ -65,6 +65,7 @@ class IteratedElo:
         help="whether a loss by not finishing counts, with factor weight 0, or is ignored",
         choices=("counted", "ignored"),
     )
+    unfinished: str = unobserved_or_tie()
 
     def fit(self, matches: Sequence[Match], players: int, factors: int = 0) -> FinalRatings:
         """Return the ratings of so many players and factors after all passes over a history, oldest first."""
@@ -77,11 +78,11 @@ class IteratedElo:
             for match, pairs in history:
                 entrants = match.players.tolist()
                 chosen = [0] * len(entrants) if match.factors is None else match.factors.tolist()
-                for i, j, dropped in pairs:
+                for i, j, won, dropped in pairs:
                     a, b = entrants[i], entrants[j]
                     weight = 0.0 if dropped or match.factors is None else self.factor_weight
                     lead = rating[a] - rating[b] + weight * (strength[chosen[i]] - strength[chosen[j]])
-                    change = pot * (1 - 1 / (1 + 10 ** (-lead / self.spread)))
+                    change = pot * (won - 1 / (1 + 10 ** (-lead / self.spread)))
                     known_a, known_b = games[a] >= self.minimum_games, games[b] >= self.minimum_games
                     if known_b or not known_a:
                         rating[a] += change
@@ -95,14 +96,16 @@ class IteratedElo:
                         games[player] += 1
         return FinalRatings(np.array(rating), np.array(strength[:factors]))
 
-    def _pairs(self, match: Match) -> Iterator[tuple[int, int, bool]]:
-        """Yield pairs of entrants of different groups, the better first, and whether one dropped out."""
+    def _pairs(self, match: Match) -> Iterator[tuple[int, int, float, bool]]:
+        """Yield pairs of entrants, the score of the first, and whether one of them dropped out."""
         group, dropped = match.outcome.group.tolist(), match.outcome.unfinished.tolist()
         ranked = sorted(range(len(group)), key=lambda i: (group[i], match.players[i]))
         for a, b in combinations(ranked, 2):
             out = dropped[a] or dropped[b]
             if group[a] != group[b] and not (out and self.dropouts == "ignored"):
-                yield a, b, out
+                yield a, b, 1.0, out
+            elif group[a] == group[b] and self.unfinished == "tie":
+                yield a, b, 0.5, out
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
-from builders import CATEGORY, GOAL, NOON, entrant, result
+from builders import CATEGORY, GOAL, NOON, entrant, existing, result
 from rich.console import Console
 
 from racebot.cli import tables
@@ -19,11 +20,14 @@ from racebot.queries.leaderboard import (
     leaderboard_report,
     new_places,
 )
+from racebot.queries.odds import odds
 from racebot.queries.player import PlayedRace, PlayerReport, played_races, player_report
 from racebot.queries.race import race_report
 from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
+from racebot.ratings import registry
+from racebot.ratings.forecast import finish_chances, finishing_habit, with_habits
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
@@ -336,3 +340,19 @@ def test_names_neither_color_nor_break_a_table(ledger: Ledger, name: str) -> Non
     for text in texts:
         assert expected in text
         assert "\x1b" not in text
+
+
+def test_a_forecast_counts_how_often_a_player_finishes(ledger: Ledger) -> None:
+    """By their ratings, hardly anybody finishes. Ann always does."""
+    races = [result(f"r{n}", "ann bo", dnf="cy", after=n) for n in range(30)]
+    on = merge(ledger, races, LeaderboardConfig("thurstone-hurdle", {"finish_level": 3.0}))
+    ann, new = odds(ledger, on, ["id-ann", "id-new"])
+    model = registry.create(on.model, on.parameters)
+    alone = finish_chances(model, np.array([existing(ledger.standings.get(on, "id-ann")).state]))
+    assert ann.forecast.finish_by_rating == pytest.approx(float(alone[0]))
+    changes = (change for row in ledger.ratings.rows(on) for change in row.changes)
+    before = finish_chances(model, np.array([each.before for each in changes if each.player == "id-ann"]))
+    expected = with_habits(alone, np.array([finishing_habit(before, np.ones(30, dtype=np.bool_))]))
+    assert ann.forecast.finish_chance == pytest.approx(float(expected[0]))
+    assert float(expected[0]) > float(alone[0])
+    assert new.forecast.finish_chance == pytest.approx(new.forecast.finish_by_rating)

@@ -42,6 +42,12 @@ UNITS = {"trueskill": 4.0, "multielo": 200.0, "elo-ffa": 200.0, "glicko-ffa": 20
 TWO_PLAYERS = {"elo-exponential", "elo-gaussian"}
 """Models that refuse more than two entrants."""
 
+DRAWS = {
+    "winner": "a winner who ties with a weaker player has half lost to that player",
+    "unfinished": "an unfinished player has half a win over each other one",
+    "last": "the last finisher has half a win over the dummy",
+    "better": "half a win over a strong player can be worth more than a place",
+}
 DOUBT = {
     "winner": "doubt is added before every race, and an expected win may take away less of it",
     "unfinished": "any result takes doubt away, which raises a rating that subtracts it",
@@ -49,6 +55,10 @@ DOUBT = {
 }
 
 EXCEPTIONS: dict[tuple[str, str], dict[str, str]] = {
+    ("elo-ffa", "tie"): DRAWS,
+    ("glicko-ffa", "tie"): DRAWS,
+    ("multielo", "tie"): DRAWS,
+    ("pairwise-elo", "tie"): DRAWS,
     ("previous-rank", ""): {
         "winner": "two who share the first place are both one and a halfth",
         "unfinished": "any rank in a small race is better than a bad one in a large race",

@@ -1,10 +1,14 @@
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import ndtr
 
 from racebot.ratings.forecast import (
     expected_places,
     finish_chances,
+    finishing_habit,
     win_chances,
+    with_habits,
 )
 from racebot.ratings.model import FloatArray, PredictsFinish, PredictsPerformance, RatingModel
 from racebot.ratings.registry import MODELS, create
@@ -102,3 +106,26 @@ def test_a_lone_entrant_and_a_far_favorite_win_for_certain() -> None:
     for key in ("plackett-luce", "pairwise-elo"):
         chances = win_chances(create(key), np.array([[900.0], [0.0], [0.0]]))
         np.testing.assert_allclose(chances, [1, 0, 0], rtol=0, atol=1e-9)
+
+
+def test_a_finishing_habit_is_close_to_the_posterior_mode() -> None:
+    """After many starts, a step of Fisher scoring each comes close to the maximum of the posterior."""
+    random = np.random.default_rng(4)
+    scores = random.normal(0.5, 0.5, 400)
+    finished = random.random(400) < ndtr(scores + 0.3)
+
+    def surprise(habit: float) -> float:
+        chance = np.where(finished, ndtr(scores + habit), ndtr(-scores - habit))
+        return float(0.5 * (habit / 0.2) ** 2 - np.log(chance).sum())
+
+    mode = float(minimize_scalar(surprise).x)
+    assert finishing_habit(ndtr(scores), finished) == pytest.approx(mode, abs=0.02)
+    assert finishing_habit(np.empty(0), np.empty(0, dtype=np.bool_)) == 0.0
+
+
+def test_one_start_moves_a_finishing_habit_as_worked_by_hand() -> None:
+    """c = 0.9, z = 1.281552, d = 0.175498: h = 25 + d²/0.09 = 25.342217, and o = -0.9·d/0.09/h."""
+    habit = finishing_habit(np.array([0.9]), np.array([False]))
+    assert habit == pytest.approx(-0.069251, abs=1e-6)
+    found = with_habits(np.array([0.9, 0.9]), np.array([habit, 0.0]))
+    assert found == pytest.approx([0.887301, 0.9], abs=1e-6)

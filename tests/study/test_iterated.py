@@ -93,11 +93,13 @@ def test_dropping_out_costs_the_player_but_not_the_factor() -> None:
     assert ignored.players.tolist() == [1000.0] * 3
 
 
-def test_equal_places_say_nothing() -> None:
+def test_equal_places_are_draws_only_if_asked_for() -> None:
     tied = match([0, 1], Outcome.of([1, 1]))
     before = match([0, 1], Outcome.of([1, 2]))
     unobserved = IteratedElo(**ONE_PASS).fit([before, tied], players=2)
     assert unobserved.players.tolist() == [1008.0, 992.0]
+    drawn = IteratedElo(**ONE_PASS, unfinished="tie").fit([before, tied], players=2)
+    assert drawn.players[0] == pytest.approx(1008 + 16 * (0.5 - chance(16.0)))
 
 
 def simulated(seed: int, races: int = 2500) -> tuple[list[Match], np.ndarray, np.ndarray]:

@@ -193,6 +193,19 @@ def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> N
     assert "DNF A Ann 1190 → 1180 ▼ 4th ▼ − 10" in shown
 
 
+def test_live_page_says_how_a_chance_to_finish_differs_from_the_rating(live: Live) -> None:
+    """From five points on: 75 % is said of each."""
+    by_rating = {"ann": 0.69, "bo": 0.81, "cy": 0.74, "di": None}
+    live.write(room(*(racer(name, finish_by_rating=chance) for name, chance in by_rating.items())))
+    shown = words(live.get("/live"))
+    for name, said in {
+        "Ann": "more often than the rating says ",
+        "Bo": "less often than the rating says ",
+    }.items():
+        assert f"{name} 1000 75% {said}50%" in shown
+    assert "Cy 1000 75% 50%" in shown and "Di 1000 75% 50%" in shown
+
+
 def test_page_of_a_race_shows_its_room_until_the_race_is_rated(live: Live) -> None:
     live.write(
         OPEN, replace(OPEN, race="orb/c"), replace(OPEN, race="orb/secret-1"), unlisted=["orb/secret-1"]

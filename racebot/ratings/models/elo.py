@@ -6,6 +6,7 @@ https://github.com/blkerby/MultiEloRating. Section numbers below refer to it.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,7 +18,7 @@ from racebot.errors import ModelError
 from racebot.ratings.model import FloatArray, Number, PredictsPerformance
 from racebot.ratings.models.single import GradientModel, Groups, inherited
 from racebot.ratings.numerics.order import posterior_moments
-from racebot.ratings.parameters import Parameters, parameter
+from racebot.ratings.parameters import Parameters, parameter, unobserved_or_tie
 
 Gain = Callable[[FloatArray], FloatArray]
 """Maps the winner's lead in rating to the update: the winner's gain and the loser's loss."""
@@ -34,38 +35,39 @@ def gaussian_gain(lead: FloatArray) -> FloatArray:
     return np.exp(-(z**2) / 2 - scipy.special.log_ndtr(z)) / np.sqrt(4 * np.pi)
 
 
-def normal_tail(lead: FloatArray) -> FloatArray:
-    """Return the loser's win probability for Gaussian performances, Φ(-lead/√2)."""
+def bounded_gaussian_gain(lead: FloatArray) -> FloatArray:
+    """Return the gain of a win under the original, bounded rule: the loser's win probability Φ(-lead/√2)."""
     return scipy.special.ndtr(-lead / np.sqrt(2))
 
 
-def pair_moves(ratings: FloatArray, groups: Groups, gain: Gain) -> FloatArray:
+def pair_moves(ratings: FloatArray, groups: Groups, gain: Gain, *, ties: bool) -> FloatArray:
     """Return the update of entrant i (row) from the pair with entrant j (column): shape [..., n, n].
 
-    Members of the same group are not compared.
+    Members of the same group are not compared, unless `ties` says that they drew: half a win and half a loss.
     """
     won = groups.before()
     lead = ratings[..., :, np.newaxis] - ratings[..., np.newaxis, :]
-    return won * gain(won * lead)
+    moves = won * gain(won * lead)
+    if ties:
+        moves += (won == 0) * (gain(lead) - gain(-lead)) / 2
+    return moves
 
 
 @dataclass(frozen=True, kw_only=True)
 class TwoPlayerElo(GradientModel):
     """Base class of two-player Elo. It refuses races with more than two entrants."""
 
-    gain: ClassVar[Callable[..., FloatArray]]
-    """Returns the gain of a win."""
-    lost: ClassVar[Callable[..., FloatArray]]
-    """Returns the loser's win probability."""
     rates: tuple[Number, ...] = inherited("rates", (0.2,))
+
+    @property
+    @abstractmethod
+    def gain(self) -> Gain:
+        """Return the gain of a win."""
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
         if (players := groups.label.size - (self.dummy is not None)) > 2:
             raise ModelError(f"{self.key} rates two players, not {players}; pairwise-elo rates any number")
-        return pair_moves(ratings, groups, self.gain).sum(-1)
-
-    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        return self.lost(b[..., 0] - a[..., 0])
+        return pair_moves(ratings, groups, self.gain, ties=False).sum(-1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,17 +75,33 @@ class ExponentialElo(TwoPlayerElo):
     """Elo with exponential performances, so that win probabilities are logistic (section 3.1.1)."""
 
     key: ClassVar[str] = "elo-exponential"
-    gain = staticmethod(exponential_gain)
-    lost = staticmethod(exponential_gain)
+
+    @property
+    def gain(self) -> Gain:
+        return exponential_gain
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        return exponential_gain(b[..., 0] - a[..., 0])
 
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianElo(TwoPlayerElo):
-    """Elo with Gaussian performances (section 3.1.2)."""
+    """Elo with Gaussian performances, by likelihood or by the original, bounded rule (section 3.1.2)."""
 
     key: ClassVar[str] = "elo-gaussian"
-    gain = staticmethod(gaussian_gain)
-    lost = staticmethod(normal_tail)
+
+    rule: str = parameter(
+        "likelihood",
+        help="gain of a win: by likelihood, or bounded (won less expected)",
+        choices=("likelihood", "bounded"),
+    )
+
+    @property
+    def gain(self) -> Gain:
+        return gaussian_gain if self.rule == "likelihood" else bounded_gaussian_gain
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        return bounded_gaussian_gain(b[..., 0] - a[..., 0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,15 +116,25 @@ class PairwiseElo(GradientModel):
     combine: str = parameter(
         "sum", help="how to combine the updates of an entrant's pairs", choices=("sum", "mean")
     )
+    version: str = parameter(
+        "exponential",
+        help="distribution of performances in the two-player rule",
+        choices=("exponential", "gaussian"),
+    )
+    unfinished: str = unobserved_or_tie()
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-        moves: FloatArray = pair_moves(ratings, groups, exponential_gain).sum(-1)
+        gain = exponential_gain if self.version == "exponential" else gaussian_gain
+        ties = self.unfinished == "tie"
+        moves: FloatArray = pair_moves(ratings, groups, gain, ties=ties).sum(-1)
         if self.combine == "mean":
-            moves /= np.abs(groups.before()).sum(-1)  # the pairs that were compared
+            # Average over the pairs that were compared; without ties that is not every pair.
+            moves /= ratings.shape[-1] - 1 if ties else np.abs(groups.before()).sum(-1)
         return moves
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        return exponential_gain(b[..., 0] - a[..., 0])
+        beaten = exponential_gain if self.version == "exponential" else bounded_gaussian_gain
+        return beaten(b[..., 0] - a[..., 0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +146,7 @@ class Thurstone(GradientModel, PredictsPerformance):
 
     key: ClassVar[str] = "thurstone"
     former: ClassVar[Parameters] = {"density": "gaussian", "weight": 1.0}
+    """Parameters that are no more, with the values that old ledgers have."""
 
     initial_rating: Number = inherited("initial_rating", 0.3)
     dummy: Number | None = inherited("dummy", 0.9)
@@ -136,7 +165,7 @@ class Thurstone(GradientModel, PredictsPerformance):
         return moves
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        return normal_tail(b[..., 0] - a[..., 0])
+        return bounded_gaussian_gain(b[..., 0] - a[..., 0])
 
     def performance(self, states: FloatArray) -> tuple[FloatArray, FloatArray]:
         return states[..., 0], np.ones(states.shape[:-1])

@@ -18,20 +18,22 @@ from numpy.typing import NDArray
 from racebot.races.outcome import Outcome
 from racebot.ratings.model import FloatArray, Number, to_points
 from racebot.ratings.models.single import GradientModel, Groups, inherited
-from racebot.ratings.parameters import Parameters, broadcast_to, parameter, per_entrant, start_state
+from racebot.ratings.parameters import broadcast_to, parameter, per_entrant, start_state, unobserved_or_tie
 
 LN10 = float(np.log(10))
 
 
-def expected_scores(ratings: FloatArray, groups: Groups, unit: Number) -> FloatArray:
+def expected_scores(ratings: FloatArray, groups: Groups, unit: Number, *, ties: bool) -> FloatArray:
     """Return the expected share of the score, from the win probabilities of all pairs: shape [..., n].
 
-    Members of a group expect and score a half. At a lead of `unit`, the odds are e to 1.
+    Unless `ties` says that they drew, members of a group expect and score a half. At a lead of `unit`, the
+    odds are e to 1.
     """
     n = ratings.shape[-1]
     lead = ratings[..., :, np.newaxis] - ratings[..., np.newaxis, :]
     chance = scipy.special.expit(lead / per_entrant(unit)[..., np.newaxis])
-    chance = np.where(groups.before() == 0, 0.5, chance)
+    if not ties:
+        chance = np.where(groups.before() == 0, 0.5, chance)
     return (chance.sum(-1) - 0.5) / (n * (n - 1) / 2)
 
 
@@ -58,9 +60,11 @@ class MultiElo(GradientModel):
         minimum=1.0,
         search=(1.0, 3.0),
     )
+    unfinished: str = unobserved_or_tie()
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-        expected = expected_scores(ratings, groups, np.divide(self.spread, LN10))
+        ties = self.unfinished == "tie"
+        expected = expected_scores(ratings, groups, np.divide(self.spread, LN10), ties=ties)
         return (ratings.shape[-1] - 1) * (self.scores(groups) - expected)
 
     def scores(self, groups: Groups) -> FloatArray:
@@ -103,9 +107,11 @@ class EloFfa(GradientModel):
     spread: Number = parameter(
         400.0, help="rating lead that makes the odds e to one (D)", positive=True, search=(50.0, 800.0)
     )
+    unfinished: str = unobserved_or_tie()
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
-        return normalized_results(groups) - expected_scores(ratings, groups, self.spread)
+        ties = self.unfinished == "tie"
+        return normalized_results(groups) - expected_scores(ratings, groups, self.spread, ties=ties)
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
@@ -125,7 +131,6 @@ class GlickoFfa:
     """
 
     key: ClassVar[str] = "glicko-ffa"
-    former: ClassVar[Parameters] = {"unfinished": "unobserved"}
     columns: ClassVar[tuple[str, ...]] = ("mean", "deviation")
     rates_teams: ClassVar[bool] = False
 
@@ -136,6 +141,7 @@ class GlickoFfa:
     spread: Number = parameter(
         400.0, help="rating lead that makes the odds ten to one", positive=True, search=(50.0, 800.0)
     )
+    unfinished: str = unobserved_or_tie()
 
     def initial(self) -> FloatArray:
         return start_state(self, self.initial_rating, self.initial_deviation)
@@ -145,7 +151,7 @@ class GlickoFfa:
             return states.copy()
         groups, n = Groups.of(outcome), outcome.size
         mean, variance = states[..., 0], states[..., 1] ** 2
-        compared = np.abs(groups.before())
+        compared = np.abs(groups.before()) if self.unfinished == "unobserved" else 1 - np.eye(n)
         lead = mean[..., :, np.newaxis] - mean[..., np.newaxis, :]
         both = variance[..., :, np.newaxis] + variance[..., np.newaxis, :]
         q = LN10 / per_entrant(self.spread)

@@ -21,14 +21,7 @@ from numpy.typing import NDArray
 from racebot.errors import ModelError
 from racebot.races.outcome import IntArray, Outcome
 from racebot.ratings.model import FloatArray, Number, RatingModel, shrink_toward, to_points
-from racebot.ratings.parameters import (
-    Parameters,
-    broadcast_to,
-    inherited_from,
-    parameter,
-    per_entrant,
-    start_state,
-)
+from racebot.ratings.parameters import broadcast_to, inherited_from, parameter, per_entrant, start_state
 
 
 class Groups(NamedTuple):
@@ -119,13 +112,6 @@ class SingleParameterModel(RatingModel, ABC):
 @dataclass(frozen=True, kw_only=True)
 class GradientModel(SingleParameterModel):
     """Base class of models that move ratings by a learning rate times a direction, in NumPy."""
-
-    former: ClassVar[Parameters] = {
-        "unfinished": "unobserved",
-        "version": "exponential",
-        "rule": "likelihood",
-    }
-    """Parameters that are no more, with the values that old ledgers have."""
 
     @abstractmethod
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:

@@ -28,6 +28,7 @@ import scipy
 from numpy.typing import NDArray
 
 from racebot.errors import ModelError
+from racebot.races.outcome import IntArray
 from racebot.ratings.kernel import Columns, KernelModel, KernelRace, best_first
 from racebot.ratings.model import (
     FloatArray,
@@ -200,3 +201,30 @@ class TrueSkill(KernelModel, PredictsPerformance):
         mean = shrink_toward(newcomer[..., 0], states[..., 0], factor)
         variance = shrink_variance(newcomer[..., 1] ** 2, states[..., 1] ** 2, factor)
         return np.stack([mean, np.sqrt(variance)], -1)
+
+    def match_quality(self, states: FloatArray, team: IntArray | None = None) -> FloatArray:
+        """Return the match quality in [0, 1]: the probability of a draw, relative to its maximum: [...].
+
+        For two players this is equation (7). For more it is the probability density that all performances are
+        equal, relative to that of players with equal and certain skill. With d_i the variance of unit i's
+        performance, c_i the part of it that is not uncertainty, and m the mean weighted by 1/d_i, it is
+
+            √(∏ c_i/d_i · Σ 1/c_i / Σ 1/d_i) · exp(−½ Σ (m_i − m)²/d_i)
+
+        Args:
+            states: shape [..., n, 2].
+            team: shape [n], team number of each player; by default each player is a team of one.
+        """
+        number = np.arange(states.shape[-2]) if team is None else np.unique(team, return_inverse=True)[1]
+        membership = (number[:, np.newaxis] == np.arange(number.max() + 1)).astype(np.float64)
+        mean = states[..., 0] @ membership
+        certain = broadcast_to(self.beta, mean) ** 2 * membership.sum(axis=0)
+        variance = certain + states[..., 1] ** 2 @ membership
+        weight = 1.0 / variance
+        center = np.sum(weight * mean, axis=-1, keepdims=True) / np.sum(weight, axis=-1, keepdims=True)
+        logarithm = (
+            np.sum(np.log(certain / variance), axis=-1)
+            + np.log(np.sum(1.0 / certain, axis=-1) / np.sum(weight, axis=-1))
+            - np.sum(weight * (mean - center) ** 2, axis=-1)
+        )
+        return np.exp(0.5 * logarithm)

@@ -14,7 +14,7 @@ from racebot import addresses
 from racebot.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.queries import Record
 from racebot.queries.activity import CategoryActivity, category_activity
-from racebot.queries.odds import forecasts, odds
+from racebot.queries.odds import finishing_habits, forecasts, odds
 from racebot.queries.player import PlayerStanding
 from racebot.queries.race import EventReport, event_reports
 from racebot.queries.races import latest_races, rating_changes
@@ -117,7 +117,8 @@ def player_on_boards(request: PageRequest, player: str) -> types.PlayerAnswer | 
 
 
 def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> types.StandingOnBoard:
-    chance = forecasts(board.stored, [standing.state])[0].finish_chance
+    habits = finishing_habits(view.ledger, board.stored, [standing.id])
+    chance = forecasts(board.stored, [standing.state], habits)[0].finish_chance
     page = page_of(view, board.address.player(standing.id))
     return types.StandingOnBoard(standing, board.address.stem, page, chance)
 

@@ -1,6 +1,7 @@
 """Elo against its formulas, finite differences, explicit loops over pairs, and numbers worked by hand."""
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any
 
@@ -39,11 +40,14 @@ def gaussian(lead: float) -> float:
 def test_updates_follow_their_formulas(lead: float) -> None:
     assert gain(ExponentialElo(rates=(1.0,)), lead) == pytest.approx(exponential(lead))
     assert gain(GaussianElo(rates=(1.0,)), lead) == pytest.approx(gaussian(lead), rel=1e-9)
+    bounded = gain(GaussianElo(rule="bounded", rates=(1.0,)), lead)
+    assert bounded == pytest.approx(NORMAL.cdf(-lead / math.sqrt(2)), abs=1e-12)
 
 
 def test_an_upset_moves_the_likelihood_rule_by_half_the_gap() -> None:
     """elo §3.1.2: φ(x)/Φ(x) ~ -x, so that the update grows like lead/2."""
     assert gain(GaussianElo(rates=(1.0,)), -400.0) == pytest.approx(200.0, rel=1e-4)
+    assert gain(GaussianElo(rule="bounded", rates=(1.0,)), -400.0) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("model", [ExponentialElo(), GaussianElo(), ExponentialElo(dummy=0.0)])
@@ -65,11 +69,14 @@ BEATEN = [(1, 0), (1, 2), (1, 3), (0, 2), (0, 3)]
 """Pairs of the outcome, the winner first; the two unfinished were not compared."""
 
 
+@pytest.mark.parametrize(("version", "gain"), [("exponential", exponential), ("gaussian", gaussian)])
 @pytest.mark.parametrize("combine", ["sum", "mean"])
-def test_sum_and_mean_cover_only_compared_pairs(combine: str) -> None:
+def test_sum_and_mean_cover_only_compared_pairs(
+    version: str, gain: Callable[[float], float], combine: str
+) -> None:
     moves, counts = [0.0] * 4, [0] * 4
     for winner, loser in BEATEN:
-        step = exponential(RATINGS[winner] - RATINGS[loser])
+        step = gain(RATINGS[winner] - RATINGS[loser])
         moves[winner] += step
         moves[loser] -= step
         counts[winner] += 1
@@ -77,9 +84,23 @@ def test_sum_and_mean_cover_only_compared_pairs(combine: str) -> None:
     assert counts == [3, 3, 2, 2]
     if combine == "mean":
         moves = [move / count for move, count in zip(moves, counts, strict=True)]
-    model = PairwiseElo(**PLAIN, combine=combine)
+    model = PairwiseElo(**PLAIN, combine=combine, version=version)
     after = model.rate(np.array(RATINGS)[:, np.newaxis], OUTCOME)
     np.testing.assert_allclose(after[:, 0], np.add(RATINGS, moves), rtol=0, atol=1e-12)
+
+
+def test_ties_are_half_a_win_for_each() -> None:
+    states = np.array(RATINGS)[:, np.newaxis]
+    unobserved = PairwiseElo(**PLAIN).rate(states, OUTCOME)
+    tie = PairwiseElo(**PLAIN, unfinished="tie").rate(states, OUTCOME)
+    drawn = 0.5 - 1 / (1 + math.exp(RATINGS[3] - RATINGS[2]))
+    np.testing.assert_allclose((tie - unobserved)[:, 0], [0, 0, drawn, -drawn], rtol=0, atol=1e-12)
+
+
+def test_mean_of_ties_is_over_all_opponents() -> None:
+    equal = np.zeros((4, 1))
+    after = PairwiseElo(**PLAIN, unfinished="tie", combine="mean").rate(equal, OUTCOME)
+    assert after[:, 0] == pytest.approx([0.5 / 3, 1.5 / 3, -1 / 3, -1 / 3])
 
 
 def test_the_dummy_shares_the_losers_place() -> None:

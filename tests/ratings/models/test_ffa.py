@@ -24,12 +24,14 @@ def test_elo_of_three_players_by_hand() -> None:
     assert after[:, 0] == pytest.approx([1503.33333, 1599.38455, 1397.28212], abs=1e-5)
 
 
-def test_elo_leaves_the_unfinished_uncompared() -> None:
+def test_elo_leaves_the_unfinished_uncompared_or_lets_them_draw() -> None:
     states = np.array([[1500.0], [1700.0], [1500.0]])
     outcome = Outcome.of([1], unfinished=2)
     beaten, drawn = 1 / (1 + math.exp(0.5)), 1 / (1 + math.exp(-0.5))
     unobserved = EloFfa(rates=(3.0,)).rate(states, outcome)
     assert unobserved[:, 0] == pytest.approx([1500 + (2 - beaten - 0.5), 1700 - drawn, 1500 - 0.5], abs=1e-9)
+    tie = EloFfa(rates=(3.0,), unfinished="tie").rate(states, outcome)
+    assert (tie - unobserved)[:, 0] == pytest.approx([0, 0.5 - drawn, 0.5 - beaten], abs=1e-9)
 
 
 def test_damping_has_the_printed_values() -> None:
@@ -66,6 +68,8 @@ def test_glicko_does_not_let_the_unfinished_move_each_other() -> None:
     other[2] = [2300.0, 350.0]
     model = GlickoFfa()
     np.testing.assert_allclose(model.rate(states, outcome)[1], model.rate(other, outcome)[1], rtol=1e-12)
+    tie = GlickoFfa(unfinished="tie")
+    assert tie.rate(other, outcome)[1, 0] > tie.rate(states, outcome)[1, 0]
 
 
 def test_previous_rank_is_the_last_rank_with_ties_sharing_the_mean() -> None:
@@ -127,6 +131,16 @@ def test_tied_entrants_share_the_mean() -> None:
 
 def chance(a: float, b: float) -> float:
     return 1 / (1 + 10 ** ((b - a) / 400))
+
+
+def test_two_tied_players_draw() -> None:
+    """A race in which all tie is not rated, so a third player takes part."""
+    ratings = [1200.0, 1000.0, 1100.0]
+    after = rated(MultiElo(unfinished="tie"), ratings, Outcome.of([1], unfinished=2))
+    expected = [sum(chance(a, b) for j, b in enumerate(ratings) if j != i) / 3 for i, a in enumerate(ratings)]
+    actual = [2 / 3, 1 / 6, 1 / 6]
+    change = [32 * 2 * (s - e) for s, e in zip(actual, expected, strict=True)]
+    np.testing.assert_allclose(after, np.add(ratings, change), rtol=0, atol=1e-9)
 
 
 def test_the_unfinished_do_not_move_each_other() -> None:

@@ -177,6 +177,24 @@ def test_win_probability_follows_its_formula() -> None:
     assert model.win_probability(a, b) + model.win_probability(b, a) == pytest.approx(1.0)
 
 
+def test_match_quality_has_the_published_values() -> None:
+    # Equation (7); two newcomers, as the package's documentation has it: 44.7 %.
+    model = TrueSkill()
+    assert model.match_quality(newcomers(2)) == pytest.approx(1 / math.sqrt(5))
+    rng = np.random.default_rng(6)
+    environment = trueskill.TrueSkill()
+    for _ in range(20):
+        states, _, team = random_race(rng, 6)
+        groups = [(trueskill.Rating(*row),) for row in states]
+        assert model.match_quality(states) == pytest.approx(environment.quality(groups), rel=1e-8)
+        if team is not None:
+            groups = [
+                tuple(trueskill.Rating(*row) for row in states[team == number])
+                for number in dict.fromkeys(team.tolist())
+            ]
+            assert model.match_quality(states, team) == pytest.approx(environment.quality(groups), rel=1e-8)
+
+
 def test_a_draw_probability_of_one_is_refused() -> None:
     with pytest.raises(ModelError, match=r"draw_probability=1\.0 is not below 1"):
         create("trueskill", {"draw_probability": "1"})
