@@ -6,6 +6,7 @@ all of the source's races that count before its own first race.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -25,6 +26,14 @@ from racebot.ratings.parameters import Parameters, as_json
 from racebot.settings.model import NO_GOAL, Settings
 from racebot.text.parse import did_you_mean
 
+log = logging.getLogger(__name__)
+
+FEW_FORFEITS = {"level": -1.0}
+"""Parameters of a new leaderboard of thurstone-hurdle if hardly anybody gave up in its past races."""
+FEW_FORFEITS_FROM = 100
+"""Fewest past entrants to start with `FEW_FORFEITS`."""
+FEW = 0.02
+"""Share of the past entrants: with fewer who did not finish, it starts with `FEW_FORFEITS`."""
 MOVE_NO_RATING = (
     *("odds_scale", "odds_doubt", "odds_by_finish"),
     *("performance_scale", "performance_doubt", "finish_level", "finish_width"),
@@ -78,6 +87,22 @@ class LeaderboardConfig:
         given = {name: planned.parameters[name] for name in self.parameters}
         kept = replace(planned, model=earlier.model, parameters={**earlier.parameters, **given})
         return kept if self.teams else replace(kept, teams=earlier.teams)
+
+    def begun(
+        self, category: str, goal: str, source: Leaderboard | None, races: Iterable[RaceResult]
+    ) -> Leaderboard:
+        """Return a new leaderboard for this goal, given the one that it carries over from and past races."""
+        board = self.kept(category, goal, source)
+        if board.model != "thurstone-hurdle" or self.carry or FEW_FORFEITS.keys() & self.parameters.keys():
+            return board
+        own = filter(board.holds, races)
+        finished = [entrant.finished for race in own for entrant in race.entrants]
+        total, out = len(finished), finished.count(False)
+        if total < FEW_FORFEITS_FROM or out >= FEW * total:
+            return board
+        text = "leaderboard %s: %d of %d past entrants did not finish, so it starts with %s"
+        log.info(text, board.name, out, total, FEW_FORFEITS)
+        return replace(board, parameters={**board.parameters, **FEW_FORFEITS})
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,8 @@ def _missing_boards(settler: Settler) -> list[Leaderboard]:
     for board in sources_first(board for _, board in missing.values()):
         log.info("leaderboard %s: new, starting with the stored races", board.name)
         config, _ = missing[board.category, board.name]
-        new = settler.new_leaderboard(config, board.category, board.first_goal)
+        past = (stored.result for stored in ledger.races.of(board))
+        new = settler.new_leaderboard(config, board.category, board.first_goal, past)
         made.append(ledger.leaderboards.save(new))
     return made
 

@@ -172,7 +172,7 @@ class Settler:
                     self.ledger.players.save(result, current=source != "import")
                     known += 1
                     continue
-                touched = self._boards(result)
+                touched = self._boards(result, rated)
                 if position is None:
                     new += 1
                     position = Position(min(result.ended_at, latest), result.name)
@@ -267,19 +267,24 @@ class Settler:
         configs = self.rules.configs_to_rate(result)
         return [config for config in configs if result.recorded or config.rule.finished]
 
-    def _boards(self, result: RaceResult) -> list[Leaderboard]:
+    def _boards(self, result: RaceResult, past: Sequence[RaceResult] = ()) -> list[Leaderboard]:
         """Return the leaderboards on which a result counts now, storing missing ones."""
-        boards = (self._stored_or_new(config, result) for config in self._configs_now(result))
+        configs = self._configs_now(result)
+        boards = (self._stored_or_new(config, result, past) for config in configs)
         return [self.ledger.leaderboards.save(board) if board.id is None else board for board in boards]
 
-    def _stored_or_new(self, config: LeaderboardConfig, result: RaceResult) -> Leaderboard:
+    def _stored_or_new(
+        self, config: LeaderboardConfig, result: RaceResult, past: Sequence[RaceResult] = ()
+    ) -> Leaderboard:
         stored = self.ledger.leaderboards.get(result.category, config.name)
-        return stored or self.new_leaderboard(config, result.category, result.goal)
+        return stored or self.new_leaderboard(config, result.category, result.goal, past)
 
-    def new_leaderboard(self, config: LeaderboardConfig, category: str, goal: str) -> Leaderboard:
+    def new_leaderboard(
+        self, config: LeaderboardConfig, category: str, goal: str, past: Iterable[RaceResult]
+    ) -> Leaderboard:
         """Return a leaderboard that is not stored yet. A new season keeps the parameters of its source."""
         source = None if config.carry is None else self.ledger.leaderboards.get(category, config.carry.source)
-        return config.kept(category, goal, None if source is None else self.settings_of(source))
+        return config.begun(category, goal, None if source is None else self.settings_of(source), past)
 
     def settings_of(self, board: Leaderboard) -> Leaderboard:
         """Return a stored leaderboard with the settings that it has once its rebuild is done."""

@@ -1,8 +1,9 @@
+import logging
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from builders import dump, result
+from builders import CATEGORY, GOAL, dump, existing, result
 
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
@@ -99,3 +100,22 @@ def test_odds_that_the_operator_set_are_not_fitted(ledger: Ledger) -> None:
     settler.add_past_races(seasonal(30), "import")
     (board,) = ledger.leaderboards.all()
     assert with_fitted_odds(settler, board, NOON).parameters["odds_scale"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("races", "dnfs", "level"), [(25, 0, -1.0), (24, 0, 0.8), (50, 3, -1.0), (49, 4, 0.8), (25, 25, 0.8)]
+)
+def test_a_leaderboard_on_which_hardly_anybody_gave_up_starts_with_a_low_hurdle(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture, races: int, dnfs: int, level: float
+) -> None:
+    """With 50 races of four, 3 more entrants are 1.5 %; with 49 races, 4 more are exactly 2 %."""
+    caplog.set_level(logging.INFO)
+    settler = Settler(ledger, NOW)
+    settler.add_past_races(
+        [result("late", "ann", dnf="ed" if dnfs else "", after=999, goal="Other")], "import"
+    )
+    settler.add_past_races(seasonal(dnfs, dnf="ed") + seasonal(races)[dnfs:], "import")
+    board = existing(ledger.leaderboards.get(CATEGORY, GOAL))
+    assert board.parameters["level"] == level
+    assert ("past entrants did not finish" in caplog.text) == (level == -1.0)
+    assert verify(ledger, board) == []
