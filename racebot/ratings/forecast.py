@@ -22,7 +22,6 @@ import scipy
 
 from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings.model import FloatArray, PredictsFinish, PredictsPerformance, RatingModel
-from racebot.ratings.numerics.truncated_normal import normal_cdf
 
 REACH = 7.0
 """Limits of integration, in standard deviations beyond the outermost means."""
@@ -53,7 +52,7 @@ def finishing_habit(chances: FloatArray, finished: BoolArray) -> float:
     habit, information = 0.0, 1.0 / HABIT_SPREAD**2
     for score, done in zip(_scores(chances).tolist(), finished.tolist(), strict=True):
         z = score + habit
-        chance = min(max(normal_cdf(z), 1e-9), 1.0 - 1e-9)
+        chance = min(max(0.5 * math.erfc(-z / math.sqrt(2.0)), 1e-9), 1.0 - 1e-9)
         density = math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
         pull = density / (chance * (1.0 - chance))
         information += density * pull
