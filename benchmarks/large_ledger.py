@@ -55,7 +55,7 @@ from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.rebuild import carry_out_rebuilds
 from racebot.standings.settle import Settler
 from racebot.web.export import export
-from racebot.web.http.server import application, collect_rarely
+from racebot.web.http.server import application
 from racebot.web.site.ledger_view import Publication
 
 CATEGORY = "bench"
@@ -293,7 +293,6 @@ def changed(database: Path) -> None:
 
 async def request(database: Path, paths: Sequence[str], publication: Publication) -> None:
     """Print the time of a first and a repeated request for each path, with CPU time and size."""
-    collect_rarely()
     print(f"{'':58} {'first':>9} {'CPU':>9} {'again':>9} {'size':>9}")
     for path in paths:
         app = application(database, publication)

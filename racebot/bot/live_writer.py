@@ -204,9 +204,8 @@ class LiveWriter:
             found = settler.preview(result, board.name) if result is not None and is_final else []
             if not found:
                 now = place_of(listed_now(ledger, board, listing))
-                shown = _entrants(
-                    ledger, board, entrants, {}, {player: (now[player], None) for player in now}
-                )
+                places = {player: (place, None) for player, place in now.items()}
+                shown = _entrants(ledger, board, entrants, {}, places)
             for rated in found:
                 masked = ledger.people.masked(rated.result)
                 outcome = race_on_board(board, masked, rated.changes, rated.note, withheld=hidden)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import re
@@ -165,12 +164,6 @@ def configuration(app: Starlette, **options: int | str) -> uvicorn.Config:
     )
 
 
-def collect_rarely() -> None:
-    """Let this process collect garbage rarely. Pages make few reference cycles, and wait for each search."""
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
-
-
 def serve(
     database: Path, publication: Publication, host: str, port: int, opened: Callable[[str], object]
 ) -> None:
@@ -181,7 +174,6 @@ def serve(
     Raises:
         OSError: the port cannot be opened.
     """
-    collect_rarely()
     server: uvicorn.Server | None = None
     app = application(database, publication, lambda: server is not None and server.should_exit)
     server = uvicorn.Server(configuration(app, host=host, port=port))
