@@ -43,11 +43,13 @@ from racebot.scoring.table import score_race, standings
 from racebot.standings.rater import current_states
 from racebot.study import iterated
 from racebot.study.cores import cores
-from racebot.study.evaluate import Entry, evaluate as judge
+from racebot.study.evaluate import PRESETS, Entry, Preset, evaluate as judge
 from racebot.study.history import History, final_ratings, forecast_race, newcomers
 from racebot.study.tuning import Effort, tune as search
 from racebot.text.format import counted
+from racebot.text.parse import did_you_mean
 
+ALL_PRESETS = "published"
 EVERY_MODEL = "all"
 
 
@@ -62,6 +64,12 @@ def evaluate(
         ),
     ] = None,
     param: ParamOption = None,
+    preset: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="A row of the published figures by name, or `published` for all of them."
+        ),
+    ] = None,
     since: Annotated[
         datetime | None,
         common.date_option("Judge races that ended that day (UTC) or later; earlier ones only train."),
@@ -76,14 +84,18 @@ def evaluate(
 
     Example: racebot evaluate season-1.json --model plackett-luce --model trueskill
     """
+    presets = _presets(preset or [])
+    chosen = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
     usual = source.usual(files)
-    keys = model or list(dict.fromkeys([usual[0], "trueskill"]))
-    models = [key.rpartition("=")[2] for key in keys if key != EVERY_MODEL]
+    keys = model or ([] if presets else list(dict.fromkeys([usual[0], "trueskill"])))
+    models = [entry.model for entry in chosen] + [
+        key.rpartition("=")[2] for key in keys if key != EVERY_MODEL
+    ]
     parts: list[list[Path] | None] = [[file] for file in files] if each and files else [files]
     histories = [source.history(part, models) for part in parts]
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(histories)
-    chosen = entries(usual, keys, param or [])
+    chosen += entries(usual, keys, param or [], taken=presets)
     season = None if files else source.carried()
     if season is not None:
         chosen = _carrying(chosen)
@@ -95,7 +107,7 @@ def evaluate(
         (str(part[0]) if each and part else "", report) for part, report in zip(parts, reports, strict=True)
     ]
     source.give(
-        lambda: studies_tables.evaluation_json(named),
+        lambda: studies_tables.evaluation_json(named, presets),
         lambda: studies_tables.evaluations(console, named, full=full),
         lambda: plots.evaluation(*reports),
     )
@@ -304,6 +316,16 @@ def _carrying(entries: Iterable[Entry]) -> list[Entry]:
     if not kept:
         raise ModelError("none of these models can carry ratings over")
     return kept
+
+
+def _presets(names: Iterable[str]) -> dict[str, Preset]:
+    chosen: dict[str, Preset] = {}
+    known = {ALL_PRESETS: PRESETS, **{name: {name: preset} for name, preset in PRESETS.items()}}
+    for name in names:
+        if name not in known:
+            raise ModelError(f"no preset {name!r}{did_you_mean(name, known)}; there are: {', '.join(known)}")
+        chosen |= known[name]
+    return chosen
 
 
 def _value(text: str) -> Any:

@@ -216,16 +216,17 @@ def entries(
     usual: tuple[str, Mapping[str, ParameterValue]],
     models: Iterable[str],
     assignments: Iterable[str],
+    taken: Iterable[str] = (),
 ) -> list[Entry]:
     """Parse --model and --param options into models with parameters.
 
-    The usual model starts from its usual parameters.
+    The usual model starts from its usual parameters. Labels in `taken` cannot be used again.
     """
     keys: dict[str, str] = {}
     for model in models:
         label, _, key = model.rpartition("=")
-        label = label or key
-        if label in keys:
+        label = label or (f"{key} (model)" if key in taken else key)
+        if label in keys or label in taken:
             raise ModelError(
                 f"--model {model}: the label {label!r} is taken: add one, as in --model tie={key}"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from racebot.analysis import verdict
 from racebot.cli.tables import print_rows, safe
 from racebot.ratings import registry
 from racebot.ratings.parameters import defaults
-from racebot.study.evaluate import Report
+from racebot.study.evaluate import Preset, Report
 from racebot.study.history import Odds, RatedPlayer
 from racebot.study.iterated import Iterated
 from racebot.study.metrics import ERRORS_REQUIRED
@@ -176,10 +176,11 @@ def _short(value: float, error: float) -> str:
     return re.sub(r"\b0\.", ".", f"{value:+.{digits}f}{known}")
 
 
-def evaluation_json(reports: Reports) -> Any:
+def evaluation_json(reports: Reports, presets: Mapping[str, Preset]) -> Any:
     """Return one document for each model of each report. Figures without any case are null."""
     documents = []
     for file, report, each in [(*named, each) for named in reports for each in named[1].evaluations]:
+        preset = presets.get(each.label)
         documents.append(
             {
                 **({"file": file} if file else {}),
@@ -188,6 +189,7 @@ def evaluation_json(reports: Reports) -> Any:
                 "parameters": each.parameters,
                 **asdict(each.figures),
                 **asdict(each.complaints),
+                **({"published": preset.published, "rerun": preset.rerun} if preset else {}),
                 "views": {name: asdict(view) for name, view in each.views.items() if name != "all"},
                 "reliability": each.reliability._asdict(),
                 "comparisons": [asdict(c) for c in report.comparisons if each.label in {c.first, c.second}],

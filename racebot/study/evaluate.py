@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field as dataclass_field
 from datetime import datetime
+from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +54,21 @@ class Entry:
     model: str
     parameters: Parameters = dataclass_field(default_factory=dict)
     own: RatingModel | None = None
+
+
+class Preset(NamedTuple):
+    """A row of the source's tables: its share of misordered pairs, and that of its program when run today."""
+
+    title: str
+    model: str
+    parameters: Parameters
+    published: float
+    rerun: float
+
+
+_ROWS = tomllib.loads(resources.files(__package__).joinpath("presets.toml").read_text(encoding="utf-8"))
+PRESETS = {name: Preset(**row) for name, row in _ROWS.items()}
+"""Published figures to compare with, by name. `presets.toml` has their source."""
 
 
 @dataclass(frozen=True, slots=True)

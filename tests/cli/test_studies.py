@@ -23,7 +23,7 @@ from racebot.ledger.store import Ledger
 from racebot.ratings.registry import MODELS, create
 from racebot.settings.sources import load
 from racebot.standings.improve import earlier_races, rated_history
-from racebot.study.evaluate import Entry, Margin, evaluate
+from racebot.study.evaluate import PRESETS, Entry, Margin, evaluate
 from racebot.study.history import History, at_start
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
@@ -196,6 +196,12 @@ def test_each_file_can_be_judged_on_its_own(season: Path, tmp_path: Path) -> Non
     assert "season.json: " in text and "other.json: " in text
 
 
+def test_published_presets_run_on_any_file(season: Path) -> None:
+    entries = evaluate_json(season, "--preset", "published")
+    assert [entry["label"] for entry in entries] == list(PRESETS)
+    assert entries[0]["published"] == 0.2396
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -203,6 +209,7 @@ def test_each_file_can_be_judged_on_its_own(season: Path, tmp_path: Path) -> Non
         (["--model", "plackett-luce", "--param", "eta=1"], "none of plackett-luce has it"),
         (["--model", "plackett-luce", "--param", "rates"], "not of the form name=value"),
         (["--model", "plackett-luce", "--param", "rates=fast"], "rates='fast' is not a list of numbers"),
+        (["--preset", "thurston"], "did you mean 'thurstone'?"),
         (["--model", "trueskill", "--model", "trueskill"], "the label 'trueskill' is taken"),
         (["--model", "iterated-elo"], "whole history at once"),
         (["--since", "2999-01-01"], "no race is left to judge"),
@@ -316,9 +323,10 @@ def test_search_that_finds_nothing_better_prints_no_settings(season: Path) -> No
 
 
 def test_one_model_can_be_evaluated_with_two_sets_of_parameters(season: Path) -> None:
-    models = ("--model=tie=trueskill", "--model=trueskill")
+    models = ("--model=tie=trueskill", "--model=trueskill", "--preset=trueskill-tuned")
     entries = evaluate_json(season, *models, "--param=tie:unfinished=tie")
     assert [(entry["label"], entry["parameters"]["unfinished"]) for entry in entries] == [
+        ("trueskill-tuned", "tie"),
         ("tie", "tie"),
         ("trueskill", "censored"),
     ]
@@ -425,7 +433,9 @@ def test_iterated_elo_rates_players_and_factors(table: Path) -> None:
 def test_figures_without_any_case_are_null(capsys: pytest.CaptureFixture[str]) -> None:
     history = History.of([result("r", "ann bo", dnf="cy")])
     report = evaluate([history], [Entry("elo", "pairwise-elo"), Entry("ts", "trueskill")])[0]
-    print_json(studies_tables.evaluation_json([("", report)]))
+    print_json(
+        studies_tables.evaluation_json([("", report)], dict(zip(["elo"], PRESETS.values(), strict=False)))
+    )
 
     def refuse(word: str) -> None:
         raise AssertionError(f"{word} is not JSON")
@@ -433,5 +443,8 @@ def test_figures_without_any_case_are_null(capsys: pytest.CaptureFixture[str]) -
     elo, ts = json.loads(capsys.readouterr().out, parse_constant=refuse)
     assert elo["views"]["best"]["misordered"] is None
     assert (elo["races"], elo["pairs"]) == (1, 3)
+    assert elo["parameters"]["unfinished"] == "unobserved"
+    assert {"published", "rerun"} <= elo.keys()
+    assert "published" not in ts
     assert elo["comparisons"] == ts["comparisons"]
     assert None in elo["reliability"]["predicted"]
