@@ -186,6 +186,8 @@ def race_scores(
         race, {player: names[player] for player in race.scores if player not in hidden}, texts.scores_player
     )
     entries = list(lines.values())
+    if race.par is not None and race.par.preliminary_until:
+        entries.append(texts.scores_preliminary.format(needed=race.par.preliminary_until))
     opening = texts.scores.format(leaderboard=plain(leaderboard), number=number)
     return split(opening, entries, texts) if opening and race.scores else []
 

@@ -184,8 +184,9 @@ def tournament_report(ledger: Ledger, board: Leaderboard, listing: Listing) -> I
         about.add(result.name)
         race = scored(board, stored.result, listing.scoring, stored.note)
         par = None if race is None else race.par
-        time = timer(par.time) if par else ""
-        yield ReportRow(kind="race", race=result.name, at=ended_at, time=time, note=stored.note or "")
+        until = f"preliminary until {par.preliminary_until} finish" if par and par.preliminary_until else ""
+        note, time = stored.note or until, timer(par.time) if par else ""
+        yield ReportRow(kind="race", race=result.name, at=ended_at, time=time, note=note)
         try:
             place_of = places(result, TeamPolicy(board.teams))
         except PayloadError:

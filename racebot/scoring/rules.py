@@ -32,7 +32,8 @@ class Rules:
     """
 
     par: Tiers = ((0, 4),)
-    family: Literal["ratio", "standard-s9"] = "ratio"
+    par_from: Count | None = None
+    family: Literal["ratio", "standard-s4", "standard-s9"] = "ratio"
     full: Annotated[float, Field(gt=0, le=100_000)] = 100.0
     lowest: Amount = 0.0
     highest: Amount = 110.0
@@ -60,7 +61,7 @@ class Rules:
         pars = (f"{most}{f' from {size} entrants on' if size else ''}" for size, most in self.par)
         formula = f"{self.full:g} · (2 − time/par)"
         if self.family != "ratio":
-            formula = "the Standard tournament's, season 9"
+            formula = f"the Standard tournament's, season {self.family[-1]}"
         drops = (("best", self.drop_best_from), ("worst", self.drop_worst_from))
         over = {None: "added up", 1: "their mean", "races": "their sum divided by the league's races"}
         least = f"their sum divided by how many they are, and by at least {self.mean_over}"
@@ -78,10 +79,14 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Par:
-    """The mean of the fastest finish times and their sample standard deviation (0 for one), in seconds."""
+    """The mean of the fastest finish times and their sample standard deviation (0 for one), in seconds.
+
+    `preliminary_until` is how many must finish, if fewer have; otherwise 0.
+    """
 
     time: float
     spread: float
+    preliminary_until: int = 0
 
 
 def par_of(times: Sequence[float], entrants: int, rules: Rules) -> Par | None:
@@ -90,19 +95,22 @@ def par_of(times: Sequence[float], entrants: int, rules: Rules) -> Par | None:
     fastest = sorted(times)[:most]
     if not fastest:
         return None
-    return Par(fmean(fastest), stdev(fastest) if len(fastest) > 1 else 0.0)
+    spread = stdev(fastest) if len(fastest) > 1 else 0.0
+    needed = min(most, rules.par_from or most)
+    return Par(fmean(fastest), spread, needed if len(fastest) < needed else 0)
 
 
 _SGL = {"par": [[0, 3], [20, 4]], "lowest": 10, "mean_over": 3, "needed": 3}
-_STANDARD: dict[str, Any] = {"par": 7, "family": "standard-s9", "full": 1000, "lowest": 100, "highest": 1100}
-_STANDARD |= {"fast_seeds": [120, 70], "first": 8, "drop_forfeits": True, "drop_best_from": 2, "best": 4}
+_STANDARD: dict[str, Any] = {"par": 7, "full": 1000, "lowest": 100, "highest": 1100}
+_STANDARD |= {"first": 8, "drop_forfeits": True, "drop_best_from": 2, "best": 4}
 _STANDARD |= {"mean_over": None, "needed": 5, "needed_are": "finished"}
 NAMED: Mapping[str, Mapping[str, Any]] = {
     "sgl-2023": _SGL | {"first": 5, "drop_best_from": 4, "drop_worst_from": 5},
     "sgl-2024": _SGL | {"first": 6, "drop_worst_from": 4},
     "sgl-2025": _SGL | {"first": 6, "drop_worst_from": 4, "needed_are": "finished"},
-    "standard-s9": _STANDARD,
-    "sahasrahbot": {"par": 5, "highest": 105, "mean_over": "races"},
+    "standard-s4": _STANDARD | {"family": "standard-s4"},
+    "standard-s9": _STANDARD | {"family": "standard-s9", "fast_seeds": [120, 70]},
+    "sahasrahbot": {"par": 5, "par_from": 1, "highest": 105, "mean_over": "races"},
 }
 """Sets of rules by name: the parts that differ from the defaults. Sources: https://github.com/tcprescott/sahasrahbot;
 for the others, https://github.com/midoshouse/midos.house."""

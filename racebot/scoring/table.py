@@ -93,9 +93,13 @@ def score(time: float, par: Par, rules: Rules) -> tuple[float, float]:
 
     Sources of the ratio: https://github.com/midoshouse/midos.house, https://github.com/tcprescott/sahasrahbot
     """
-    ratio = rules.full * (2 - time / par.time)
     allowed = 0.0 if rules.family == "ratio" else sum(standard_allowances(time, par, rules))
-    raw = ratio if rules.family == "ratio" else rules.full * (1 - (time - par.time) / (par.time + allowed))
+    over, of = time - par.time, par.time
+    if rules.family == "standard-s4":
+        over -= min(10 * MINUTE, allowed)
+    else:
+        of += allowed
+    raw = rules.full * (1 - over / of)
     return raw if rules.lowest <= raw <= rules.highest else min(max(raw, rules.lowest), rules.highest), raw
 
 

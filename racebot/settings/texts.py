@@ -142,6 +142,7 @@ class Texts(BaseModel):
 
     scores: str = _text("Scores ({leaderboard}, race {number}): ", "opens the scores by par of a race")
     scores_player: str = _text("{place} {name} {score}", "one racer's score")
+    scores_preliminary: str = _text("preliminary until {needed} have finished", "ends them until then")
     score: str = _text("{name}: {ordinal} of {listed} with {score}", "opens the answer to !score")
     score_counted: str = _text("counted {scores}", "the scores in the total")
     score_division: str = _text("{division} (at least {least} {least:race|races})", "with races missing")

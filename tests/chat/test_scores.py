@@ -99,7 +99,9 @@ def test_a_score_names_its_limits_and_allowances(rules: Rules, told: str) -> Non
     assert why_score(race, "id-di", rules, DEFAULT_TEXTS) == ""
 
 
-def test_scores_of_a_race_leave_hidden_racers_out() -> None:
+def test_scores_of_a_race_are_preliminary_until_a_par_has_its_finishers() -> None:
     race = existing(score_race(result("a", "ann bo", dnf="cy"), rules_of("sgl-2025"), TeamPolicy.INDIVIDUAL))
     (text,) = race_scores(race, "SGL", 4, DEFAULT_TEXTS, {"id-bo"})
-    assert text.replace("\N{NO-BREAK SPACE}", " ") == "Scores (SGL, race 4): 1 Ann 100.8 · 3 Cy 0.0"
+    assert text.replace("\N{NO-BREAK SPACE}", " ") == (
+        "Scores (SGL, race 4): 1 Ann 100.8 · 3 Cy 0.0 · preliminary until 3 have finished"
+    )

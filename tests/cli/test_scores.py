@@ -25,8 +25,11 @@ def file(tmp_path: Path) -> str:
 
 def test_scores_of_a_file_have_pars_places_and_outlooks(racebot: Racebot, file: str) -> None:
     found = json.loads(racebot("scores", file, "--cut", "1", "--races", "2", "--json").out)
-    # 4920 s is the mean of three times; in the second race, two have finished.
-    assert [race["par"]["time"] for race in found["races"]] == [4920.0, 6000.0]
+    # 4920 s is the mean of three times; in the second race, two of three have finished.
+    assert [(race["par"]["time"], race["par"]["preliminary_until"]) for race in found["races"]] == [
+        (4920.0, 0),
+        (6000.0, 3),
+    ]
     ann, cy, bo = found["racers"]
     assert [each["name"] for each in (ann, cy, bo)] == ["Ann", "Cy", "Bo"]
     assert ann["score"] == pytest.approx((102.4390244 + 100) / 3)
