@@ -3,12 +3,10 @@
     python benchmarks/load.py finish [--rooms 200]
     python benchmarks/load.py idle [--rooms 1000] [--seconds 120]
 
-`racebot run`, with default settings, and the sandbox run in separate processes, so that the CPU time of each
-is known. `finish` lets all 20 entrants of all rooms finish within ten seconds, and measures the time from a
-race's last finish to the bot's chat message, less the quiet time that the bot waits for a stable result. It
-then records all races as quickly, and measures the time until the final message on the race page.
-`finish --rooms 1` is the latency of chat without load. `idle` joins the rooms, waits, and then breaks all
-sockets at once.
+`racebot run`, with default settings, and the sandbox run in separate processes. `finish` lets all 20 entrants
+of all rooms finish within ten seconds, and measures the time from a race's last finish to the bot's chat
+message, less the quiet time. It then records all races as quickly, and measures the time until the final
+message on the race page. `idle` joins the rooms, waits, and then breaks all sockets at once.
 """
 
 from __future__ import annotations
@@ -152,11 +150,8 @@ class Worker:
     def tell(self, what: str, more: str = "") -> None:
         """Print the worker's resource usage in the stage that ends now."""
         now, used = time.monotonic(), cpu_seconds(self.process.pid)
-        print(
-            f"{what:28} {now - self._begin:6.1f} s, processor {used - self._used:6.2f} s, "
-            f"at most {peak_mib(self.process.pid):4.0f} MiB{more and '; '}{more}",
-            flush=True,
-        )
+        took = f"{now - self._begin:6.1f} s, processor {used - self._used:6.2f} s"
+        print(f"{what:28} {took}, at most {peak_mib(self.process.pid):4.0f} MiB{more and '; '}{more}")
         self._begin, self._used = now, used
 
     def stop(self) -> None:
