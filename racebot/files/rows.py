@@ -30,7 +30,8 @@ TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods")
 FILE_SUFFIXES = (*TABLE_SUFFIXES, ".json", ".jsonl", ".xml")
 STANDARD_INPUT = "-"
 LARGEST_FILE = 64 * 2**20
-"""Most bytes of a file."""
+LARGEST_DOCUMENT = 24 * 2**20
+"""Most bytes of a file, and of JSON, which takes several times as much when it is read."""
 MOST_LINES = 250_000
 MOST_RESULTS = 1_000_000
 MOST_COLUMNS = 2_500
@@ -57,8 +58,9 @@ class File:
                 file = cls(Path("stdin") if piped else path, stream.read(LARGEST_FILE + 1))
         except OSError as error:
             raise PayloadError(f"{path}: {error.strerror}") from None
-        if len(file.content) > LARGEST_FILE:
-            raise PayloadError(f"{path}: more than {LARGEST_FILE // 2**20} MiB: split it into several files")
+        most = min(LARGEST_FILE, LARGEST_DOCUMENT if file.kind == "json" else LARGEST_FILE)
+        if len(file.content) > most:
+            raise PayloadError(f"{path}: more than {most // 2**20} MiB: split it into several files")
         return file
 
     @property
