@@ -128,10 +128,11 @@ class FakeCategory:
     slug: str
     goals: list[str] = field(default_factory=list)
     name: str = "Sandbox"
+    owners: list[User] = field(default_factory=list)
     moderators: list[User] = field(default_factory=list)
 
     def may_moderate(self, user: User) -> bool:
-        return not user.deleted and user in self.moderators
+        return not user.deleted and user in (*self.owners, *self.moderators)
 
 
 @dataclass(eq=False, slots=True)
@@ -199,11 +200,14 @@ class RaceState:
     cancelled_at: datetime | None = None
     recordable: bool = True
     recorded: bool = False
+    recorded_by: User | None = None
     info_bot: str | None = None
     bot_meta: dict[str, Any] = field(default_factory=dict)
     chat: list[ChatLine] = field(default_factory=list)
     notes: list[ChatLine] = field(default_factory=list)
     """Private messages, which are not part of the public chat."""
+    monitors: list[User] = field(default_factory=list)
+    """Users other than the opener who may help to run the race."""
     refused: list[str] = field(default_factory=list)
     """The error messages that bots received."""
     listeners: list[Callable[[dict[str, Any]], None]] = field(default_factory=list)
@@ -237,16 +241,18 @@ class Accounts:
         self.rng = rng
         self.users: dict[str, User] = {}
         self.moderator = self.add_user(MODERATOR)
-        self.category.moderators.append(self.moderator)
+        self.category.owners.append(self.moderator)
 
     def clock(self) -> datetime:
         """Return the current time on the site's clock."""
         return self._clock() + self.skew
 
-    def add_user(self, name: str, *, id: str | None = None) -> User:  # noqa: A002
+    def add_user(self, name: str, *, id: str | None = None, moderator: bool = False) -> User:  # noqa: A002
         """Add an account. Ids are unique; names need not be."""
         user = User(id or self.new_id(), name, f"{self.rng.randrange(10_000):04d}")
         self.users[user.id] = user
+        if moderator:
+            self.category.moderators.append(user)
         return user
 
     def user(self, who: User | str) -> User:

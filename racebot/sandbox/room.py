@@ -51,8 +51,11 @@ class ChatRoom(RaceState):
     def say(self, user: User | str, text: str) -> ChatLine:
         user = self.site.user(user)
         self._require(self.chat_open, "chat is closed")
-        monitor = self.category.may_moderate(user) or user is self.opened_by
-        return self._post(text, user=user, monitor=monitor)
+        self._require(0 < len(text) <= 1000, "a message has 1 to 1,000 characters")
+        return self._post(text, user=user, monitor=self._may_monitor(user) or user in self.monitors)
+
+    def _may_monitor(self, user: User) -> bool:
+        return self.category.may_moderate(user) or user is self.opened_by
 
     def say_as_bot(
         self, bot: Bot, text: str, *, direct_to: User | None = None, actions: dict[str, Any] | None = None
@@ -207,6 +210,13 @@ class FakeRoom(ChatRoom):
         self._require_changeable()
         self._back_into_the_race(entrant, "is back in the race.")
 
+    def add_monitor(self, user: User | str, by: User | str | None = None) -> None:
+        """Appoint a monitor, as the opener and moderators can."""
+        user, by = self.site.user(user), self.site.user(by or self.site.moderator)
+        self._require(self._may_monitor(by), f"{by.name} may not appoint monitors")
+        self.monitors.append(user)
+        self._tell(f"{by.full_name} promoted {user.full_name} to race monitor.")
+
     def cancel(self) -> None:
         self._require(not self.status.over, "the race is over")
         self._cancel("This race has been cancelled.", ended=self.started)
@@ -278,12 +288,14 @@ class FakeRoom(ChatRoom):
         self._require_recordable()
         self._require(not any(e.user.deleted for e in self.entrants), "an entrant's account is deleted")
         self.recorded = True
+        self.recorded_by = moderator
         self._tell(f"Race result recorded by {moderator.full_name}")
 
     def unrecord(self) -> None:
         """Undo `record`, as the site's administrators can. Chat is open again."""
         self._require(self.recorded, "the race is not recorded")
         self.recorded = False
+        self.recorded_by = None
         self._tell("Race result unrecorded")
 
     def do_not_record(self, by: User | str | None = None) -> None:

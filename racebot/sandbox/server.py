@@ -145,11 +145,13 @@ class SandboxServer:
         token = None
         if form.get("grant_type") == "client_credentials":
             token = self.site.issue_token(form.get("client_id", ""), form.get("client_secret", ""))
+        headers = {"Cache-Control": "no-store"}
         if token is None:
-            return JSONResponse({"error": "invalid_client"}, 401)
+            headers["WWW-Authenticate"] = 'Bearer error="invalid_client"'
+            return JSONResponse({"error": "invalid_client"}, 401, headers)
         scope = "read chat_message race_action create_race"
         answer = {"access_token": token, "expires_in": self.site.token_seconds, "token_type": "Bearer"}
-        return JSONResponse({**answer, "scope": scope})
+        return JSONResponse({**answer, "scope": scope}, headers=headers)
 
     async def category(self, request: Request) -> Response:
         self._check_category(request)
@@ -177,8 +179,13 @@ class SandboxServer:
     async def races(self, request: Request) -> Response:
         self._check_category(request)
         query = request.query_params
-        number, per_page = int(query.get("page", 1)), int(query.get("per_page", PER_PAGE))
-        show = query.get("show_entrants") == "true"
+        try:
+            number, per_page = int(query.get("page", 1)), int(query.get("per_page", PER_PAGE))
+        except ValueError:
+            number = per_page = 0
+        if number < 1 or per_page < 1:
+            return HTMLResponse("", 400)
+        show = query.get("show_entrants", "").lower() in ("true", "1", "yes")
         past, per_page = self.site.past_races(), min(per_page, PER_PAGE_LIMIT)
         return self._json(render.race_list(past, page=number, per_page=per_page, show_entrants=show))
 
@@ -212,7 +219,10 @@ class SandboxServer:
         if until <= now:
             answer = make()
             self._cached[path] = (now + seconds, answer)
-        return self._json(answer)
+        response = self._json(answer)
+        max_age = RACE_CACHE_SECONDS if "race" in request.path_params else LIST_CACHE_SECONDS
+        response.headers["Cache-Control"] = f"public, max-age={max_age}, must-revalidate"
+        return response
 
     async def socket(self, ws: WebSocket) -> None:
         room = self.site.rooms.get(ws.path_params["race"])

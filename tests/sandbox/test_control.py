@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
+from racebot.sandbox import render
 from racebot.sandbox.room import Frame
 from racebot.sandbox.server import SandboxServer
 from racebot.sandbox.session import BotSession
@@ -56,6 +57,17 @@ async def test_commands_run_a_whole_race(control: Control, site: FakeSite) -> No
     assert places(site.room(race)) == {"Ann": 2, "Bo": 1, "Cy": None}
 
 
+async def test_a_deleted_moderator_is_left_out(control: Control, site: FakeSite) -> None:
+    assert (await control("add_user", name="Eve", moderator=True))["can_moderate"]
+    about = (await control.client.get("/sandbox/data")).json()
+    assert [[each["name"] for each in about[key]] for key in ("owners", "moderators")] == [
+        ["Referee"],
+        ["Eve"],
+    ]
+    await control("delete_user", user="Eve")
+    assert render.category(site.category, [], unlisted=False)["moderators"] == []
+
+
 async def test_deletions_and_renames_are_silent(control: Control, site: FakeSite, finished: Make) -> None:
     room = finished()
     shown: list[Frame] = []
@@ -92,6 +104,8 @@ async def test_errors_name_the_problem(control: Control) -> None:
         assert (status, text.split(": ")[1].split()[:2]) == (400, [command, "race"])
     assert (await control.refused("record", race=race))[0] == 409
     assert (await control.refused("start", race=race, ago="an hour"))[0] == 400
+    for wrong in ({"custom_goal": "SGL 2026"}, {"goal": True}):
+        assert (await control.refused("open", **wrong))[0] == 400
 
 
 async def test_another_sites_page_cannot_send_commands(control: Control) -> None:

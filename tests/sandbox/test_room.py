@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from builders import Clock
+from builders import Clock, existing
 
 from racebot.sandbox import render
 from racebot.sandbox.race_state import RacerStatus, RaceStatus, RuleError
@@ -32,6 +32,7 @@ def test_a_race_goes_from_open_to_recorded(site: FakeSite, clock: Clock) -> None
     assert seen == [*(("open", n) for n in (1, 2, 3)), *running, ("finished", 8), ("finished", 9)]
     assert room.entrant("Ann").finish_time == timedelta(hours=1, microseconds=47_053)
     assert room.recorded
+    assert room.recorded_by is site.moderator
 
 
 def test_a_race_is_cancelled_if_all_entrants_forfeit_and_an_edit_brings_it_back(started: Make) -> None:
@@ -96,6 +97,31 @@ def test_a_disqualified_entrant_keeps_the_time_and_the_others_move_up_silently(f
     assert room.version == shown["version"] + 1
     room.edit_result("Ann", RacerStatus.DONE)
     assert places(room) == {"Ann": 1, "Bo": 2, "Cy": 3}
+
+
+def test_equal_times_get_places_of_their_own(finished: Make) -> None:
+    room = finished()
+    room.edit_result("Bo", time=existing(room.entrant("Ann").finish_time))
+    assert room.entrant("Bo").finish_time == room.entrant("Ann").finish_time
+    assert places(room) == {"Ann": 1, "Bo": 2, "Cy": 3}
+
+
+def test_a_users_line_is_neither_empty_nor_too_long(site: FakeSite) -> None:
+    room = site.open_race()
+    for text in ("", "x" * 1001):
+        with pytest.raises(RuleError):
+            room.say("Ann", text)
+    assert room.say("Ann", "x" * 1000).monitor is False
+
+
+def test_openers_and_moderators_appoint_monitors(site: FakeSite) -> None:
+    room = site.open_race(opened_by="Ann")
+    with pytest.raises(RuleError):
+        room.add_monitor("Cy", by="Bo")
+    room.add_monitor("Bo", by="Ann")
+    room.add_monitor("Cy")
+    assert [each["name"] for each in render.race(room)["monitors"]] == ["Bo", "Cy"]
+    assert [room.say(name, "!ratings off").monitor for name in ("Ann", "Bo", "Di")] == [True, True, False]
 
 
 EDITS: dict[str, Callable[[FakeRoom], None]] = {

@@ -61,6 +61,7 @@ async def receive(ws: websockets.ClientConnection, count: int = 1) -> list[dict[
 async def test_a_token_is_issued_for_good_credentials_only(served: Served) -> None:
     good = await served.client.post("/o/token", data=CREDENTIALS)
     assert good.status_code == 200
+    assert good.headers["cache-control"] == "no-store"
     token = good.json().pop("access_token")
     assert good.json() == {
         "access_token": token,
@@ -72,11 +73,13 @@ async def test_a_token_is_issued_for_good_credentials_only(served: Served) -> No
         bad = await served.client.post("/o/token", data=CREDENTIALS | wrong)
         assert bad.status_code == 401
         assert bad.json() == {"error": "invalid_client"}
+        assert bad.headers["www-authenticate"] == 'Bearer error="invalid_client"'
 
 
 async def test_only_the_categorys_bot_sees_unlisted_rooms(served: Served) -> None:
     room = served.site.open_race(unlisted=True)
     public = await served.client.get("/sandbox/data")
+    assert public.headers["cache-control"] == "public, max-age=60, must-revalidate"
     assert public.headers["x-date-exact"] == "2026-03-01T12:00:00.250000+00:00"
     assert public.json()["current_races"] == []
     bearer = {"Authorization": f"Bearer {await served.token()}"}
@@ -101,6 +104,8 @@ async def test_a_race_is_cached_for_five_seconds_and_a_category_for_a_minute(
             return race["version"] == 1, len(category["current_races"]) == 1
 
         assert await stale() == (True, True)
+        answer = await client.get(f"/{room.name}/data")
+        assert answer.headers["cache-control"] == "public, max-age=5, must-revalidate"
         room.enter("Ann")
         site.open_race()
         now += 4.9
@@ -117,17 +122,20 @@ async def test_past_races_come_in_pages(served: Served, finished: Make) -> None:
 
     async def get(query: str) -> dict[str, Any]:
         answer = await served.client.get(f"/sandbox/races/data?{query}")
-        assert answer.status_code == 200
+        assert (answer.status_code, "cache-control" in answer.headers) == (200, False)
         return dict(answer.json())
 
     assert [race["name"] for race in (await get(""))["races"]] == names[:10]
-    page = await get("show_entrants=true&per_page=50&page=3")
+    page = await get("show_entrants=Yes&per_page=50&page=3")
     assert [race["name"] for race in page["races"]] == names[100:]
     assert (page["count"], page["num_pages"]) == (101, 3)
     assert len(page["races"][0]["entrants"]) == 3
     assert len((await get("per_page=500"))["races"]) == 100
     assert (await get("page=99"))["races"] == []
     assert requested(served.site)["/sandbox/races/data"] == 4
+    for wrong in ("page=x", "page=0", "per_page=0"):
+        bad = await served.client.get(f"/sandbox/races/data?{wrong}")
+        assert (bad.status_code, bad.text) == (400, "")
 
 
 async def test_a_missing_page_is_a_404_in_html(served: Served) -> None:
