@@ -24,8 +24,10 @@ _UNITS = re.compile(
     r"(?:(\d{1,4}) ?d\w*)? ?(?:(\d{1,4}) ?h\w*)? ?(?:(\d{1,6}) ?m\w*)? ?(?:(\d{1,9}(?:\.\d{1,20})?) ?s\w*)?",
     re.IGNORECASE | re.ASCII,
 )
+POINTED = re.compile(r"^[1-9]\d{0,2}[.,]\d{3}$")
+_WITH_WORD = re.compile(r"[(\[]?(\d[\d.]*) ?([a-z]{2,})[)\]]?|(.*\S) ?[(\[]([a-z]{2,})[)\]]", re.I)
 _GAP = re.compile(r"\+\s*(\d[\d:.,]*)\s*s?(?:ec)?", re.IGNORECASE)
-_LAPS = re.compile(r"[+-]?\s*(\d{1,4})\s*l(?:aps?)?\.?(?: down)?", re.IGNORECASE)
+_LAPS = re.compile(r"[+-]?\s*(\d{1,4})\s*(?:l|laps?|gir[io]|tours?|runden?)\.?(?: down)?", re.IGNORECASE)
 _PLACE = re.compile(r"[=tp(]?\s*([0-9]{1,6})(?:\.0*)?(?:st|nd|rd|th)?[=)]?(?: of \d+)?", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15}|,(?!\d{3}$)\d{1,15})?")
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
@@ -166,6 +168,13 @@ def _of_24_hours(match: re.Match[str]) -> str:
     """Rewrite `8:15:33 PM` as `20:15:33`."""
     hour = int(match[1]) % 12 + (12 if match[3] in "pP" else 0)
     return f"{hour:02}{match[2]}"
+
+
+def with_word(text: str) -> tuple[str, str]:
+    """Split `5 DNF`, `(5 DNC)` or `Di (DNF)` before its word for no finish; without one, that is empty."""
+    match = None if _LAPS.fullmatch(text) else _WITH_WORD.fullmatch(text)
+    name, word = filter(None, match.groups()) if match else (text, "")
+    return (name, word) if WORDS.get(word.lower(), EntrantStatus.DONE) != EntrantStatus.DONE else (text, "")
 
 
 def is_result(text: str) -> bool:

@@ -175,7 +175,7 @@ def _records(document: Any) -> tuple[str, list[Record]]:
         if records:
             return name, records
         if records is not None:
-            raise PayloadError(f"{name} results without a race: practice and qualifying are not rated")
+            raise PayloadError(f"{name} results without a race: no practice, no records")
     found = list(islice(_exploded(document, {}), MOST_LINES + 1))  # the table refuses one more
     if not found:
         raise PayloadError(

@@ -159,7 +159,7 @@ class _Recognizer:
                 return _two_players(header, pair, self.path.stem)
             if not has_player and (ordered := header.in_order()):
                 return _in_order(header, ordered, self.path.stem)
-            if has_player and not header.results() and len(others) > 1:
+            if has_player and not header.results() and len(others) > 1 and "race" not in header.at:
                 return self._wide(True, columns)
             if has_race and not has_player and len(columns) > 1 and self._races_differ():
                 return self._wide(False, columns)
@@ -178,7 +178,7 @@ class _Recognizer:
         dates = {text for row in self.below[:1] for text in row if cells.is_date(text)}
         for at, name in enumerate(self.header.plain):
             if name and at not in keys and name not in totals and not TOTAL.fullmatch(name):
-                texts = {row[at].lower() for row in self.below} - dates
+                texts = {cells.with_word(row[at])[1].lower() or row[at].lower() for row in self.below} - dates
                 known = [text in words or cells.is_result(text) for text in texts]
                 # One unknown word among the results of a race is an error, and no reason to leave it out.
                 if any(texts) and (all(known) or (self._names_race(at) and 2 * sum(known) > len(known))):
@@ -235,7 +235,7 @@ class _Recognizer:
     def _kind(self, by_player: bool, columns: Sequence[int], below: Sequence[list[str]]) -> str:
         """Return what the cells of a wide table hold, or ask."""
         words = self._words()
-        rows = [[row[at].lower() for at in columns] for row in below]
+        rows = [[cells.with_word(row[at])[1].lower() or row[at].lower() for at in columns] for row in below]
         races = zip(*rows, strict=True) if by_player else rows
         known = ([text for text in race if text not in words and cells.is_result(text)] for race in races)
         numbers = list(filter(None, known))
@@ -321,7 +321,8 @@ def _in_order(header: Header, columns: Sequence[int], stem: str) -> Lines:
         line = {"race": f"{stem}-{number:06}"} | header.texts(row, "race", "ended_at")
         for place, at in enumerate(columns, start=1):
             if row[at].lower() not in ABSENT:
-                yield line | {"player": row[at], "place": str(place)}
+                player, word = cells.with_word(row[at])
+                yield line | {"player": player, "place": word or str(place)}
 
     first, last = header.names[columns[0]], header.names[columns[-1]]
     titles = {"race": "race"} | header.titles("race", "ended_at")
@@ -357,5 +358,7 @@ def _refusal(path: Path, number: int, header: Header, options: ReadOptions) -> P
     fix = f"add it, or name yours with --columns {','.join(f'{ours}=NAME' for ours in wanted)}"
     if "race" in options.known:
         fix += "; a column for each race or player needs --layout players or races"
+    if len(names) == 1 and " " in names[0]:
+        fix = "separate columns by commas, semicolons or tabs, not spaces"
     has = few(names, 20) or "nothing"
     return PayloadError(f"{path}: {' and '.join(lacks) or 'no results'}; line {number} has {has}: {fix}")

@@ -92,6 +92,9 @@ class Ranking:
 
     def _keys(self, finishers: Sequence[Result]) -> list[tuple[float, ...]]:
         if all(each.score is not None for each in finishers):
+            scores = sorted(each.score or 0 for each in finishers)
+            as_places = scores[-1:] > [1] and scores == [1 + bisect_left(scores, score) for score in scores]
+            self.places.update({"scored": 1, "scored as places": int(as_places)})
             sign = 1 if self.options.lowest_wins else -1
             return [(sign * (each.score or 0),) for each in finishers]
         if all(each.entrant.finish_time is not None or each.behind for each in finishers):

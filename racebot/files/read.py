@@ -76,11 +76,15 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         factors |= reader.factors
         notes += [f"{file.path.name}: {note}" for note in reader.notes]
         places.update(reader.ranking.places)
-        column = found.columns.get("place", "place")
+        column, score = (found.columns.get(each, each) for each in ("place", "score"))
     if 2 * places["without a first"] > places["races"]:
         races = counted(places["without a first"], "race")
         fix = f"if more is better, add --columns score={column}; if less is, add --lowest-wins to it"
         raise PayloadError(f"{file.path}, column {column}: {races} without a place 1: {fix}")
+    told = options.lowest_wins or {"score", "cells"} & options.columns.keys()
+    if 2 * places["scored as places"] > places["scored"] and not told:
+        fix = f"if these are places, add --columns place={score}; if more is better, --columns score={score}"
+        raise PayloadError(f"{file.path}, column {score}: 1, 2, 3 in each race: {fix}")
     if not results and left_out:
         reason, count = left_out.most_common(1)[0]
         raise PayloadError(f"{file.path}: no result to read: {count} {reason}")

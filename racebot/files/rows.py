@@ -124,7 +124,8 @@ class File:
         reader = csv.reader(self.lines(), strict=True, delimiter=separator)
         try:
             for row in reader:
-                yield reader.line_num, [cell.strip() for cell in row]
+                if separator != "|" or set("".join(row)) - set(":- "):  # Markdown has a line of dashes
+                    yield reader.line_num, [cell.strip() for cell in row]
         except PayloadError as error:
             raise PayloadError(f"{self.path}: {error}") from None
         except csv.Error as error:

@@ -121,6 +121,7 @@ class TableReader:
         """Words in place of results, with their meanings."""
         self._unsure: list[tuple[Result, str]] = []
         """Results with a status that is not known."""
+        self._numbers: dict[str, int] = {}  # the first line of 980, of 1.250, and of others
         self._says_done = False
         """Whether the column of statuses has a word for finishing."""
         self._words = cells.WORDS | dict(options.words)
@@ -152,6 +153,9 @@ class TableReader:
                 for line in lines:
                     self._add(number, line)
         self._settle_unsure()
+        if self._numbers.keys() - {""} == {"980", "1.250"}:
+            fix = "has a number like 1.250 among some like 980: write 1250, or 980.0"
+            raise PayloadError(f"{table.path}, line {self._numbers['1.250']} {fix}")
         self._raise_first()
         self._settle_places()
         self._take_out_clubs()
@@ -245,6 +249,9 @@ class TableReader:
             if entrant.finish_time and (laps := line.get("laps", "")).isdecimal():
                 result.behind = -int(laps), 0
             result.score = cells.number(score) if score else None
+            text = time or score
+            kind = "980" if text.isdecimal() else "1.250" if cells.POINTED.match(text) else text and ":"
+            self._numbers.setdefault(kind, number)
             if word is None:
                 self._unsure.append((result, line["status"]))
         elif status is DNF and place.isdecimal() and time.lower() in self._words:
@@ -410,5 +417,5 @@ class TableReader:
 
 
 def _cell(line: Line, column: str) -> str:
-    text = line.get(column, "")
+    text = cells.with_word(line.get(column, ""))[1] or line.get(column, "")
     return "" if text.lower() in cells.NOTHING else text

@@ -54,6 +54,10 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
         "race,player,place,status\na,Ann,1,Finished\na,Bo,2,+1 Lap\na,Cy,3,Engine\na,Di,4,DSQ\na,Ed,,DNS\n",
         {}, {"a": "Ann Bo | Cy Di"}, "1 × 'Engine' as not finished",
     ),
+    "a word beside a name": ("Race,1st,2nd,3rd\na,Ann,Bo,Di (DNF)\n", {}, {"a": "Ann Bo | Di"}, "1 × 'DNF' as not finished"),
+    "a word beside a score": ("Skipper,R1,R2\nAnn,1,(4 DNF)\nBo,2,1\nCy,3,2\n", {}, {"R1": "Ann Bo Cy", "R2": "Bo Cy | Ann"}, "1 × 'DNF' as not finished"),
+    "scores that are places, answered": ("race,player,points\na,Ann,1\na,Bo,2\n", {"columns": "place=points"}, {"a": "Ann Bo"}, ""),
+    "Markdown": ("| Player | Place |\n|:---|---|\n| Ann | 2 |\n| Bo | 1 |\n", {}, {"t": "Bo Ann"}, "separated by |"),
     "a database's nothing, letters and gaps": (
         "raceId,driverId,position,positionText,time\n18,Ann,1,1,1:34:50.6\n18,Bo,2,2,+5.478\n18,Cy,\\N,R,\\N\n18,Di,\\N,D,\\N\n",
         {}, {"18": "Ann Bo | Cy Di"}, "1 × 'R' as not finished, 1 × 'D' as disqualified",
@@ -333,3 +337,19 @@ def test_teams_with_one_result_stay_teams(tmp_path: Path) -> None:
     (race,) = read(written(tmp_path / "t.csv", text)).results
     assert outcome_of(race, TeamPolicy.TEAM).outcome.team is not None
     assert History.of([race], TeamPolicy.TEAM).understood == "1 race of 4, teams of 2"
+
+
+@pytest.mark.parametrize(
+    ("content", "fix"),
+    [
+        ("race,player,score\na,Ann,1.250\na,Bo,980\n", "line 2 has a number like 1.250"),
+        ("race,player,points\na,Ann,1\na,Bo,2\na,Cy,3\n", "--columns place=points"),
+        ("Pos  Driver  Time\n1    Ann     30:12\n", "not spaces"),
+        ("Race,Member No,Name,Finish\na,1,Ann,2\na,2,Bo,1\n", "no column place"),
+        ({"data": [{"id": "r1", "times": {"primary": "PT1H"}, "players": [{"id": "u"}]}]}, "speedrun.com"),
+    ],
+)
+def test_doubtful_files_are_refused_with_the_fix(tmp_path: Path, content: object, fix: str) -> None:
+    path = written(tmp_path / ("races.csv" if isinstance(content, str) else "races.json"), content)
+    with pytest.raises(PayloadError, match=fix):
+        read(path)
