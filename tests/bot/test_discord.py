@@ -137,6 +137,14 @@ async def test_refused_requests_are_repeated_after_a_pause(channel: Channel, fau
     assert (channel.requests(), channel.site.posts) == (3, 1)
 
 
+async def test_pauses_grow_where_discord_names_none(channel: Channel, monkeypatch) -> None:
+    pauses = iter((0.01, 0.02, 0.03))
+    monkeypatch.setattr("racebot.bot.failures.retry_pauses", lambda: pauses)
+    channel.faults.fail_http(3, path="/api/")
+    channel.record()
+    assert (len(await channel.shown()), list(pauses)) == (1, [])
+
+
 async def test_race_that_cannot_be_drawn_keeps_no_other_waiting(channel: Channel, monkeypatch) -> None:
     def embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
         assert post.race != NAME

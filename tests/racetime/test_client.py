@@ -312,6 +312,13 @@ NORMAL = (0.5, 10)
 """Bounds of a first pause if the site asks for none, in seconds."""
 
 
+async def test_retry_after_as_a_date_is_obeyed(site: Site, fake: FakeSite, pauses: list[float]) -> None:
+    at = datetime.now(UTC) + timedelta(seconds=290)
+    fake.failures = [httpx.Response(503, headers={"Retry-After": f"{at:%a, %d %b %Y %H:%M:%S} GMT"})]
+    await site.category("orb")
+    assert 60 < pauses[0] <= 290
+
+
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize(
     ("retry_after", "least", "most"),

@@ -104,6 +104,8 @@ async def test_errors_name_the_problem(control: Control) -> None:
         assert (status, text.split(": ")[1].split()[:2]) == (400, [command, "race"])
     assert (await control.refused("record", race=race))[0] == 409
     assert (await control.refused("start", race=race, ago="an hour"))[0] == 400
+    for line in ("", "x" * 1001):
+        assert (await control.refused("say", race=race, user="Ann", text=line))[0] == 409
     for wrong in ({"custom_goal": "SGL 2026"}, {"goal": True}):
         assert (await control.refused("open", **wrong))[0] == 400
 

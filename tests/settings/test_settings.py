@@ -338,6 +338,8 @@ def test_a_list_of_rooms_may_be_in_a_file_that_has_none_yet(folder: Path, writte
         rules = rating_rules(load())
         assert [board.rule.rooms for board in rules.named] == [rooms]
         assert [board.name for board in rules.configs_for_goal("orb", "any")] == ["any"]
+    (folder / "rooms.txt").write_text("somewhere\n", encoding="utf-8")
+    assert "'somewhere' is no room" in problems()[0]
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless file")

@@ -2,7 +2,7 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
-from builders import CATEGORY, GOAL, existing, result
+from builders import CATEGORY, GOAL, dump, existing, result
 
 from racebot import __version__
 from racebot.ledger.rows import Leaderboard
@@ -73,8 +73,10 @@ def test_every_difference_is_reported_and_a_rebuild_repairs_it(ledger: Ledger, k
     ledger.connection.db.execute("PRAGMA foreign_keys = OFF")
     assert ledger.connection.write(DAMAGE[kind])
     ledger.connection.db.execute("PRAGMA foreign_keys = ON")
+    before = dump(ledger)
     problems = verify(ledger, board_of(ledger))
     assert problems
+    assert dump(ledger) == before, "verify writes nothing"
     assert all("\n" not in str(problem) for problem in problems)
     if "result" not in kind:  # only the site can repair a result
         Settler(ledger, RULES).rebuild(board_of(ledger))

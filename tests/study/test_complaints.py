@@ -130,6 +130,16 @@ def test_giving_up_moves_a_finisher_and_the_team_to_the_last_group() -> None:
     assert together.group.tolist() == [1, 0, 1, 0]
 
 
+def test_draws_among_dnfs_cause_complaints() -> None:
+    # As in multiplayer-generalizations-of-elo §2: weak players give up together with a strong one.
+    (race,) = History.of([result("r", "ann", dnf="bo cy di ed fay")]).races
+    before = np.array([[30.0, 2.0], [28.0, 1.5], [15.0, 6.0], *[[25.0, 25 / 3]] * 3])
+    found = judge(create("trueskill", {"unfinished": "tie"}), race, before)
+    assert min(found.unfinished_gains, found.unequal_ties, found.order_dependent) > 0
+    found = judge(create("trueskill"), race, before)
+    assert (found.unequal_ties, found.order_dependent) == (0, 0)
+
+
 def test_a_long_history_is_rated_again_in_a_sample_of_races(monkeypatch: pytest.MonkeyPatch) -> None:
     history = History.of([result(f"r{number}", "ann bo cy") for number in range(3)])
     step = Step(history.races[0], np.full((3, 1), 7.0), np.array([[8.0], [9.0], [10.0]]))

@@ -54,6 +54,7 @@ def test_pages_load_nothing_from_other_hosts(get: Get) -> None:
         policy = get(path).headers["content-security-policy"]
         assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
         assert "unsafe" not in policy and "http" not in policy
+    assert "frame-ancestors 'self'" in get("/overlay/player/id-ann").headers["content-security-policy"]
 
 
 @pytest.mark.parametrize("path", ["/index", BOARD[:-5], "/players/id-ann/orb/any-orb", "/races/orb/a"])
