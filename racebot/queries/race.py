@@ -188,12 +188,12 @@ def changes_before(ledger: Ledger, race: str, now: datetime) -> Mapping[str, Map
 
 
 def edits_of(ledger: Ledger, race: str, names: Mapping[str, str]) -> list[ResultEdit]:
-    """Return the edits of a race that chat was told, oldest first."""
-    return [
-        edit
-        for row, body in chat_messages(ledger.messages.of(race))
-        for edit in named_edits(body.edits, names, row.created_at)
-    ]
+    """Return the edits of a race that chat was told, oldest first. Several messages can tell the same one."""
+    found: dict[tuple[int, str | None, str], ResultEdit] = {}
+    for row, body in chat_messages(ledger.messages.of(race)):
+        for edit in named_edits(body.edits, names, row.created_at):
+            found.setdefault((body.correction, edit.id, edit.edit), edit)
+    return list(found.values())
 
 
 def event_reports(ledger: Ledger, name: str | None = None) -> list[EventReport]:

@@ -130,7 +130,7 @@ def written(database: Path, folder: Path, url: str = "") -> Path:
     return folder
 
 
-def write_rooms(database: Path, *statuses: str, backwards: bool = False) -> None:
+def write_rooms(database: Path, *statuses: str, backwards: bool = False, boards: int = 1) -> None:
     """Write a live file with a room of each status beside a ledger, its entrants perhaps backwards."""
     now = datetime.now(UTC)
     rooms = []
@@ -156,7 +156,17 @@ def write_rooms(database: Path, *statuses: str, backwards: bool = False) -> None
         started_at = now - timedelta(hours=1) if status == "in_progress" else None
         ended_at = now if finished else None
         rooms.append(
-            LiveRoom(f"orb/live-{number}", "orb", "Any Orb", status, now, started_at, ended_at, now, (board,))
+            LiveRoom(
+                f"orb/live-{number}",
+                "orb",
+                "Any Orb",
+                status,
+                now,
+                started_at,
+                ended_at,
+                now,
+                (board,) * boards,
+            )
         )
     write_live(live_path(database), LiveReport(now, tuple(rooms)))
 

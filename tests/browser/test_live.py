@@ -83,6 +83,22 @@ def test_page_of_a_race_goes_from_its_room_to_the_record_without_a_reload(
     assert page.evaluate("window.stays")
 
 
+def test_leaderboard_that_is_open_stays_open_as_the_room_changes(
+    visit: Visit, served: str, database: Path
+) -> None:
+    write_rooms(database, "open", boards=2)
+    page = visit(f"{served}races/orb/live-1")
+    boards, status = page.locator("details.boards"), page.locator(".hero .under")
+    expect(boards.first).to_have_attribute("open", "")
+    for state, words, chosen in (("in_progress", "in progress", 0), ("finished", "if recorded", 1)):
+        if chosen:
+            boards.nth(chosen).locator("summary").first.click()
+        write_rooms(database, state, boards=2)
+        expect(status).to_contain_text(words)
+        expect(boards.nth(chosen)).to_have_attribute("open", "")
+        expect(boards.nth(1 - chosen)).not_to_have_attribute("open", "")
+
+
 def test_live_page_says_when_it_no_longer_updates(opened: Open, served: str, monkeypatch) -> None:
     def answer_once(route: Route) -> None:
         """Answer the reader, but not the page, which asks again when it has no stream."""

@@ -599,3 +599,11 @@ def test_reader_is_marked_on_a_server_and_in_files(opened: Open, served: str, ex
     with hosted(exported) as address:
         for root in (served, address):
             follow_reader(page, root)
+
+
+def test_parts_of_a_change_add_up_to_the_points_after_it(visit: Visit, served: str) -> None:
+    sums = visit(f"{served}{RACE}").locator("td.sum p:has(b)").all_text_contents()
+    assert sums
+    for text in sums:
+        parts, after = text.replace("−", "-").replace(" ", "").split("=")
+        assert sum(map(int, re.findall(r"[+-]?\d+", parts))) == int(after)

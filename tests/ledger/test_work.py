@@ -79,6 +79,14 @@ def test_message_that_cannot_be_read_is_left_out_and_named(ledger: Ledger, caplo
     assert edits_of(ledger, "orb/r", {}) == []
 
 
+def test_edit_that_two_messages_tell_is_one(ledger: Ledger) -> None:
+    for guid in "ab":
+        ledger.messages.put(
+            message(guid, body=ChatBody(guid, correction=1, edits=(Edit("id-ann", "dq"),))), NOON
+        )
+    assert [each.edit for each in edits_of(ledger, "orb/r", {"id-ann": "Ann"})] == ["dq"]
+
+
 @pytest.mark.parametrize("state", Delivery)
 def test_undelivered_messages_are_open(ledger: Ledger, state: Delivery) -> None:
     still_open = state in {Delivery.WAITING, Delivery.SENT}

@@ -55,12 +55,13 @@
   // A room in another state, or with other rows, is drawn anew, so that nothing slides. Else only what differs changes.
   const shape = root => [...root.querySelectorAll("[data-stage], [data-key]")].map(each => each.dataset.stage ?? each.dataset.key).join();
   const show = fresh => {
-    const focused = document.activeElement, open = [...shown.querySelectorAll("tr:has(details[open])")].map(keyOf).filter(Boolean);
+    const focused = document.activeElement, board = [...shown.querySelectorAll(".boards")].findIndex(each => each.open), open = [...shown.querySelectorAll("tr:has(details[open])")].map(keyOf).filter(Boolean);
     if (shape(shown) === shape(fresh)) merge(shown, fresh);
     else {
       for (const row of fresh.querySelectorAll("tr")) if (open.includes(keyOf(row))) for (const each of row.querySelectorAll("details")) each.open = true;
       shown.replaceChildren(...fresh.childNodes);
     }
+    shown.querySelectorAll(".boards")[board]?.setAttribute("open", ""); // one that replaces another of its name comes closed
     const same = focused.isConnected ? focused : shown.querySelector(`[href="${CSS.escape(focused.getAttribute("href") ?? "")}"]`);
     if (same && same !== document.activeElement) same.focus({preventScroll: true});
   };
@@ -131,7 +132,7 @@
     if (text === last) return;
     last = text;
     const fresh = new DOMParser().parseFromString(last, "text/html").body;
-    const page = anchor && document.getElementById(anchor)?.dataset.page;
+    const page = anchor && document.getElementById(anchor)?.dataset.page, changed = shown.querySelector("table.race");
     show(fresh);
     if (page && !document.getElementById(anchor)) location.replace(page); // it has just been recorded
     final = shown.querySelector("[data-recorded]") !== null;
@@ -139,8 +140,9 @@
     document.title = shown.querySelector("[data-title]")?.dataset.title ?? document.title;
     tick();
     listen();
-    if (notice) window.racebot.refresh();
-    else fit();
+    if (!notice) return fit();
+    window.racebot.refresh();
+    if (!changed) window.racebot.openOwn();
   };
   const follow = () => {
     stop();

@@ -299,7 +299,7 @@
   if (own) location.replace(ownPage(own));
   setInterval(refresh, 60000);
   document.addEventListener("visibilitychange", refresh);
-  window.racebot = {choice, choose, fill, load, pageAt, segment, plain, like, number, signed, day, MONTHS, key, list, refresh};
+  window.racebot = {choice, choose, fill, load, pageAt, segment, plain, like, number, signed, day, MONTHS, key, list, refresh, openOwn};
 
   // The races by hour of the week, counted anew in the reader's zone. Their starts are half hours, each since the one before.
   for (const table of document.querySelectorAll("table[data-starts]")) {
@@ -337,6 +337,11 @@
   };
   for (const form of document.querySelectorAll("form[data-found]")) {
     tell(form);
+    form.addEventListener("input", ({target}) => {
+      const field = target.previousElementSibling, picker = target.nextElementSibling;
+      if (target.type === "color") field.value = target.value.slice(1) + field.value.replace("#", "").slice(6);
+      else if (picker?.type === "color") picker.value = `#${target.value.replace("#", "").slice(0, 6)}`;
+    });
     let latest = 0, pause = 0;
     const ask = async () => {
       const turn = ++latest, address = new URL(form.action);
