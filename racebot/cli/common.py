@@ -260,7 +260,8 @@ def tell_waiting(settings: Settings, ledger: Ledger) -> None:
         if found := standing_races(ledger, rules, slug):
             wait = "race waits" if len(found) == 1 else "races wait"
             until = f"{max(found.values()):%Y-%m-%d %H:%M} UTC"
-            tell(f"{len(found)} {wait} until {until} (they need no record)")
+            need = "it needs" if len(found) == 1 else "they need"
+            tell(f"{len(found)} {wait} until {until} ({need} no record)")
 
 
 def carry_out_rebuilds(ledger: Ledger) -> None:

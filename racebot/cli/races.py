@@ -102,16 +102,15 @@ def import_file(
         )
     category = category or "".join(settings.slugs())
     # The settings choose the leaderboards of rooms, which may be several. An event's file names its own.
-    results = (
-        each if is_event(each.name) else replace(each, leaderboard=None)
-        for each in read_files(files, reading, category=category, goal=goal, summary=True).results
-    )
+    found = [*read_files(files, reading, category=category, goal=goal, summary=True).results]
+    results = (each if is_event(each.name) else replace(each, leaderboard=None) for each in found)
+    before = {each.name for each in found if each.leaderboard is not None}
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         settler = Settler(ledger, rating_rules(settings))
         with ledger.transaction():
             apply_settings(settler)
-            report = settler.add_past_races(results, "import")
+            report = settler.add_past_races(results, "import", counted=before)
             if unknown := unknown_sources(settler.rules, ledger.leaderboards.all()):
                 raise SettingsError(*unknown)
         common.carry_out_rebuilds(ledger)

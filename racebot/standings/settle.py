@@ -6,7 +6,7 @@ Each race is rated in one transaction: its result, the changes and the standings
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -141,7 +141,11 @@ class Settler:
             update_ratings(self.ledger, {board.key: position for board in boards}, f"without {name}")
 
     def add_past_races(
-        self, results: Iterable[RaceResult], source: str, now: datetime | None = None
+        self,
+        results: Iterable[RaceResult],
+        source: str,
+        now: datetime | None = None,
+        counted: Collection[str] = (),
     ) -> PastRacesReport:
         """Store past races in one transaction, each at its `ended_at`, and rate from the first new one on.
 
@@ -150,6 +154,7 @@ class Settler:
         Args:
             source: where they come from: `backfill` or `import`.
             now: no race counts after this time; by default the current time.
+            counted: names of races that counted where they were exported, and need not wait again.
         """
         latest = datetime.now(UTC) if now is None else now
         new = changed = known = 0
@@ -161,6 +166,9 @@ class Settler:
             if source == "import":  # a file may have a name that the goal had before
                 past = [replace(each, goal=self.rules.current_goal(each)) for each in past]
             counts_at = {result.name: self._counts_at(result) for result in past}
+            for result in past:
+                if result.name in counted and counts_at[result.name]:
+                    counts_at[result.name] = result.ended_at
             rated = [result for result in past if (at := counts_at[result.name]) and at <= latest]
             waiting = [result for result in past if (at := counts_at[result.name]) and at > latest]
             for result in waiting if source == "backfill" else ():

@@ -153,6 +153,8 @@ async def test_races_that_have_to_stand_first_are_said_to_wait(league: League) -
     assert "waits" not in (await league.run("leaderboard")).out
     await league.run("export-site", "site")
     assert "of this category waits until" not in page.read_text()
+    await league.run("export-races", "SGL 2026", "counted.json")
+    assert "2 new races" in (await league.run("import", "counted.json", "--database", "elsewhere.db")).out
 
 
 async def test_scores_come_first_with_what_each_racer_needs_and_the_rules(league: League) -> None:
