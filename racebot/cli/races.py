@@ -102,9 +102,10 @@ def import_file(
         )
     category = category or "".join(settings.slugs())
     # The settings choose the leaderboards of rooms, which may be several. An event's file names its own.
-    found = [*read_files(files, reading, category=category, goal=goal, summary=True).results]
-    results = (each if is_event(each.name) else replace(each, leaderboard=None) for each in found)
+    found = read_files(files, reading, category=category, goal=goal, summary=True).results
     before = {each.name for each in found if each.leaderboard is not None}
+    results = (each if is_event(each.name) else replace(each, leaderboard=None) for each in found)
+    del found  # which takes much memory, and is not needed once it is stored
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         settler = Settler(ledger, rating_rules(settings))
