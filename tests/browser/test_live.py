@@ -209,9 +209,9 @@ def test_studio_shows_the_last_result_and_the_address_of_the_choice(visit: Visit
     rows = page.frame_locator("iframe").locator("tbody tr")
     expect(rows).to_have_count(8)
     page.get_by_label("Most rows").fill("2")
-    page.get_by_label("Background").fill("not a color")  # nothing changes until the form is right
+    page.get_by_label("Background", exact=True).fill("not a color")  # nothing changes until the form is right
     expect(page.locator("#color-error")).to_contain_text("Background: give 3, 4, 6 or 8")
-    page.get_by_label("Background").fill("#00000080")
+    page.get_by_label("Background", exact=True).fill("#00000080")
     expect(page.locator("[data-whole]")).to_have_text(f"{served}overlay/room/orb?background=00000080&rows=2")
     expect(rows).to_have_count(2)
     choice = page.url
