@@ -175,7 +175,8 @@ def _records(document: Any) -> tuple[str, list[Record]]:
         if records:
             return name, records
         if records is not None:
-            raise PayloadError(f"{name} results without a race: no practice, no records")
+            wanted = "export those of a race, or a table with race, player and place"
+            raise PayloadError(f"{name} results without a race, as of practice or records: {wanted}")
     found = list(islice(_exploded(document, {}), MOST_LINES + 1))  # the table refuses one more
     if not found:
         raise PayloadError(
