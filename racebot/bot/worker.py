@@ -255,7 +255,7 @@ class Worker:
 
             async def revision() -> tuple[object, ...]:
                 day = self._clock().date()  # seasons become final at midnight
-                return *await self._call(ledger.revision), await asyncio.to_thread(pictures.names), day
+                return *await self._call(ledger.revision), pictures.version(), day
 
             exporter = ChildProcess("pages", command, revision, self._harmless, PAGES_REST)
             jobs.every(PAGES_EVERY, exporter.run_if_waiting, "pages")

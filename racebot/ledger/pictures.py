@@ -46,6 +46,12 @@ class Pictures:
             return self._path(name).read_bytes() or None
         return None
 
+    def version(self) -> int:
+        """Return a number that changes when a picture is added or removed."""
+        with suppress(OSError):
+            return self._folder.stat().st_mtime_ns
+        return 0
+
     def missing(self, addresses: Iterable[str]) -> list[str]:
         """Return the addresses of pictures to fetch now. Recent failures are left out."""
         recent = time.time() - RETRY_AFTER
@@ -58,11 +64,14 @@ class Pictures:
         Raises:
             LedgerUnavailable: the folder cannot be written.
         """
-        part = self._folder / f".{name_of(address)}.part"
+        path, part = self._path(name_of(address)), self._folder / f".{name_of(address)}.part"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            if not picture and path.exists() and not path.stat().st_size:
+                path.touch()  # the folder, and so `version`, stays as it is
+                return
             part.write_bytes(picture)
-            part.replace(self._path(name_of(address)))
+            part.replace(path)
         except OSError as error:
             raise LedgerUnavailable(
                 f"{self._folder}: {error.strerror}: free space, or let racebot write there"

@@ -169,7 +169,10 @@ def _from_files(directory: Path, *sources: Mapping[str, str]) -> tuple[dict[str,
     for setting in KEPT_IN_FILES:
         name = PREFIX + setting.upper()
         source = next((each for each in sources if each.get(name) or each.get(f"{name}_FILE")), {})
-        if path := source.get(f"{name}_FILE"):
+        path = source.get(f"{name}_FILE")
+        if path and source.get(name):
+            problems.append(f"{name} and {name}_FILE are both set: keep one of them")
+        elif path:
             try:
                 values[setting] = small_text(directory / path).strip()
             except (OSError, ValueError) as error:

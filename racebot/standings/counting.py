@@ -329,8 +329,10 @@ def unknown_sources(
     """
     found = []
     for config in rules.named:
-        known = {board.name for board in boards if config.category in {"", board.category}} | set(goals)
-        known |= {each.name for each in rules.named if each is not config}
+        own = config.category
+        known = {board.name for board in boards if own in {"", board.category}} | set(goals)
+        others = (each for each in rules.named if each is not config)
+        known |= {each.name for each in others if "" in {own, each.category} or each.category == own}
         if config.carry is not None and config.carry.source not in known:
             source = f"{config.carry.source!r}{did_you_mean(config.carry.source, known)}"
             problem = f"leaderboard {config.name!r}: carry_over: there is no leaderboard {source}"

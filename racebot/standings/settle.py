@@ -164,11 +164,12 @@ class Settler:
             self.refresh_rules()
             past = sorted(results, key=lambda r: (r.ended_at, r.name))
             if source == "import":  # a file may have a name that the goal had before
-                past = [replace(each, goal=self.rules.current_goal(each)) for each in past]
-            counts_at = {result.name: self._counts_at(result) for result in past}
-            for result in past:
-                if result.name in counted and counts_at[result.name]:
-                    counts_at[result.name] = result.ended_at
+                taken = {*self.ledger.races.goals()}  # by a new goal, which has the earlier name of another
+                past = [
+                    r if (r.category, r.goal) in taken else replace(r, goal=self.rules.current_goal(r))
+                    for r in past
+                ]
+            counts_at = {r.name: self._counts_at(r, has_stood=r.name in counted) for r in past}
             rated = [result for result in past if (at := counts_at[result.name]) and at <= latest]
             waiting = [result for result in past if (at := counts_at[result.name]) and at > latest]
             for result in waiting if source == "backfill" else ():
@@ -263,12 +264,13 @@ class Settler:
         boards = [b for b in self.ledger.leaderboards.all() if b.category == result.category]
         return all(map(keeps, boards))
 
-    def _counts_at(self, result: RaceResult) -> datetime | None:
-        """Return from when on a past result counts: its end, or after its grace if it is not recorded."""
+    def _counts_at(self, result: RaceResult, *, has_stood: bool = False) -> datetime | None:
+        """Return from when on a past result counts: at once, or after its grace if it has to stand."""
+        at_once = datetime.min.replace(tzinfo=UTC)
         if result.recorded:
-            return datetime.min.replace(tzinfo=UTC) if self.rules.counts(result) else None
-        grace = self.rules.grace(result)
-        return result.ended_at + grace if grace is not None and result.final else None
+            return at_once if self.rules.counts(result) else None
+        grace = self.rules.grace(result) if result.final else None
+        return None if grace is None else at_once if has_stood else result.ended_at + grace
 
     def _configs_now(self, result: RaceResult) -> list[LeaderboardConfig]:
         """Return the configurations of the leaderboards on which a result counts now."""

@@ -142,8 +142,10 @@ async def test_unusable_picture_is_left_alone_for_a_day(pictures: Pictures, tmp_
     (failure,) = (tmp_path / "avatars").iterdir()
     yesterday = time.time() - RETRY_AFTER - 60
     os.utime(failure, (yesterday, yesterday))
+    os.utime(tmp_path / "avatars", (0, 0))
     await fetched(host, pictures, AVATAR)
     assert len(host.asked) == 2
+    assert pictures.version() == 0, "no picture was added or removed"
 
 
 def test_a_picture_that_vanishes_meanwhile_does_not_hide_the_others(pictures: Pictures, tmp_path) -> None:
@@ -152,8 +154,11 @@ def test_a_picture_that_vanishes_meanwhile_does_not_hide_the_others(pictures: Pi
     assert pictures.names() == {name_of(AVATAR)}
 
 
-async def test_picture_that_nobody_shows_is_deleted(pictures: Pictures) -> None:
+async def test_picture_that_nobody_shows_is_deleted(pictures: Pictures, tmp_path: Path) -> None:
     host = Host(picture())
     await fetched(host, pictures, AVATAR)
+    os.utime(tmp_path / "avatars", (0, 0))
+    before = pictures.version()
     await fetched(host, pictures, "/media/new.png")
     assert pictures.names() == {name_of("/media/new.png")}
+    assert pictures.version() != before

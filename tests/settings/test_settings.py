@@ -613,6 +613,7 @@ def test_environment_beats_env_file_for_secret_files(
         (None, {"CLIENT_SECRET_FILE": "secret"}, "RACEBOT_CLIENT_SECRET_FILE='secret'"),
         (b" \n", {"CLIENT_SECRET_FILE": "secret"}, "RACEBOT_CLIENT_SECRET_FILE: set it to"),
         (b"\xff", {"CLIENT_ID_FILE": "secret"}, "RACEBOT_CLIENT_ID_FILE='secret'"),
+        (b"a", {"CLIENT_SECRET_FILE": "secret", "CLIENT_SECRET": SECRET}, "are both set"),
         (b"a", {"CLIENT_SECRET_FILES": "secret"}, "RACEBOT_CLIENT_SECRET_FILES"),
     ],
 )

@@ -476,6 +476,20 @@ def test_a_race_from_the_future_counts_now(settler: Settler) -> None:
     assert verify(settler.ledger, board_of(settler)) == []
 
 
+def test_a_recorded_race_that_counted_elsewhere_counts_whatever_its_date(settler: Settler) -> None:
+    late = result("late", "ann bo", after=9999)
+    settler.add_past_races([late], "import", NOW, [late.name])
+    assert settler.ledger.races.has(late.name)
+
+
+def test_an_import_leaves_a_goal_that_has_the_earlier_name_of_another(settler: Settler) -> None:
+    settle(settler, result("a", "ann bo"))
+    follow_renames(settler, [result("a", "ann bo", goal="New Orb")], ["New Orb"])
+    settle(settler, result("again", "ann bo", after=1))
+    settler.add_past_races([result("file", "ann bo", after=2)], "import")
+    assert settler.ledger.races.goal_of(f"{CATEGORY}/file") == GOAL
+
+
 def test_only_sources_that_are_neither_in_the_settings_nor_stored_are_unknown() -> None:
     old = LeaderboardConfig("pairwise-elo", name="S1")
     new, typo = (
@@ -483,3 +497,5 @@ def test_only_sources_that_are_neither_in_the_settings_nor_stored_are_unknown() 
     )
     (problem,) = unknown_sources(RatingRules(SIMPLE, (old, new, typo)), [])
     assert "'S3'" in problem and "'S4'" in problem
+    here, elsewhere = replace(new, category=CATEGORY), replace(old, category="other")
+    assert len(unknown_sources(RatingRules(SIMPLE, (elsewhere, here)), [])) == 1
