@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from racebot.errors import RacebotError, in_words
-from racebot.text.format import span
+from racebot.text.format import minute, span
 from racebot.text.safe import printable
 
 _race: ContextVar[str | None] = ContextVar("race", default=None)
@@ -119,8 +119,7 @@ class FailureLog:
             log.log(level, "%s; trying again", problem, exc_info=error)
         elif now >= failure.log_at:
             failure.level = max(level, logging.WARNING)
-            since = f"{failure.since:%Y-%m-%d %H:%M}"
-            log.log(failure.level, "%s; trying again (since %s UTC)", problem, since)
+            log.log(failure.level, "%s; trying again (since %s UTC)", problem, minute(failure.since))
             failure.pause = min(failure.pause * GROWTH, LONGEST_PAUSE)
         else:
             return

@@ -37,7 +37,7 @@ from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.standings import rebuild
 from racebot.standings.counting import rating_rules, standing_races
-from racebot.text.format import counted, to_json
+from racebot.text.format import counted, minute, to_json
 from racebot.text.parse import did_you_mean
 from racebot.text.safe import printable
 
@@ -259,7 +259,7 @@ def tell_waiting(settings: Settings, ledger: Ledger) -> None:
     for slug in settings.slugs():
         if found := standing_races(ledger, rules, slug):
             wait = "race waits" if len(found) == 1 else "races wait"
-            until = f"{max(found.values()):%Y-%m-%d %H:%M} UTC"
+            until = f"{minute(max(found.values()))} UTC"
             need = "it needs" if len(found) == 1 else "they need"
             tell(f"{len(found)} {wait} until {until} ({need} no record)")
 

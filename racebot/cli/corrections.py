@@ -26,7 +26,7 @@ from racebot.standings import orders
 from racebot.standings.counting import RatingRules, rating_rules
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
-from racebot.text.format import counted, gap
+from racebot.text.format import counted, gap, minute
 
 Exactly = Annotated[str, typer.Argument(help="The player's id, or name#1234.")]
 Race = Annotated[str, typer.Argument(help="The race's name, as in its address.")]
@@ -236,7 +236,7 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
     for each in given:
         about = " → ".join(_described(key, names.get(key)) for key in (each.subject, each.target) if key)
         order = each.kind.value if each.amount is None else f"{each.kind.value} {gap(each.amount / 1e6)}"
-        rows.append((f"{each.given_at:%Y-%m-%d %H:%M}", order, about, each.reason, each.author))
+        rows.append((minute(each.given_at), order, about, each.reason, each.author))
     print_rows(console, None, ("Given (UTC)", "Order", "Player or race", "Reason", "By"), rows)
 
 

@@ -300,12 +300,9 @@ def write_report(
         common.need_web()
         from racebot.web.html.templating import render
 
-        facts: dict[str, Any] = {
-            "rules": listing.scoring,
-            "columns": field_names(ReportRow)[1:],
-            "now": utc_now(),
-        }
-        common.write(file, render("report.html", "", board=board, rows=rows, **facts).decode())
+        columns, rules = field_names(ReportRow)[1:], listing.scoring
+        text = render("report.html", "", board=board, rows=rows, rules=rules, columns=columns, now=utc_now())
+        common.write(file, text.decode())
     elif file.suffix.lower() == ".csv":
         common.write(file, records_csv(ReportRow, rows).body.decode())
     else:

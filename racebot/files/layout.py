@@ -296,10 +296,10 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
 
 
 def _of_winner(winner: str, one: str, two: str) -> tuple[str, str]:
-    places = _WINNERS | {two.casefold(): _SECOND, one.casefold(): _FIRST}
-    if winner.casefold() not in places:
+    own, text = {two.casefold(): _SECOND, one.casefold(): _FIRST}, winner.casefold()
+    if (places := own.get(text) or _WINNERS.get(text)) is None:
         raise BadCellError("winner", f"{reprlib.repr(winner)} is neither of the players, nor draw")
-    return places[winner.casefold()]
+    return places
 
 
 def _of_score(text: str) -> tuple[str, str]:

@@ -50,7 +50,7 @@ class File:
         """Read a file, a pipe or standard input.
 
         Raises:
-            PayloadError: there is no such file, or it is larger than `LARGEST_FILE`.
+            PayloadError: there is no such file, or it is too large.
         """
         piped = str(path) == STANDARD_INPUT
         try:
@@ -58,7 +58,7 @@ class File:
                 file = cls(Path("stdin") if piped else path, stream.read(LARGEST_FILE + 1))
         except OSError as error:
             raise PayloadError(f"{path}: {error.strerror}") from None
-        most = min(LARGEST_FILE, LARGEST_DOCUMENT if file.kind == "json" else LARGEST_FILE)
+        most = LARGEST_DOCUMENT if file.kind == "json" else LARGEST_FILE
         if len(file.content) > most:
             raise PayloadError(f"{path}: more than {most // 2**20} MiB: split it into several files")
         return file

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from racebot.errors import SettingsError
@@ -75,9 +75,8 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
                 ledger.leaderboards.save(replace(board, carry=replace(carry, source=goal)))
         settler.refresh_rules()
         again += [*_changed_boards(settler), *_missing_boards(settler)]
-        again += _outdated_boards(ledger, {board.key for board in again})  # the source may be gone
         reason = f"goal {earlier} is now called {goal}"
-        update_ratings(ledger, {board.key: START for board in again}, reason)
+        update_ratings(ledger, {each.key: START for each in _with_outdated(ledger, again)}, reason)
 
 
 def apply_settings(settler: Settler, goals: Collection[str] | None = None) -> list[Leaderboard]:
@@ -91,9 +90,8 @@ def apply_settings(settler: Settler, goals: Collection[str] | None = None) -> li
     carry-over is unknown.
     """
     with settler.ledger.transaction():
-        changed = _changed_boards(settler)
-        changed += _missing_boards(settler)
-        again = changed + _outdated_boards(settler.ledger, {board.key for board in changed})
+        changed = [*_changed_boards(settler), *_missing_boards(settler)]
+        again = _with_outdated(settler.ledger, changed)
         update_ratings(settler.ledger, {board.key: START for board in again}, SETTINGS_CHANGED)
         boards = settler.ledger.leaderboards.all()
         if goals is not None and (unknown := unknown_sources(settler.rules, boards, goals)):
@@ -145,17 +143,17 @@ def _missing_boards(settler: Settler) -> list[Leaderboard]:
     return made
 
 
-def _outdated_boards(ledger: Ledger, rebuilt: Collection[int]) -> list[Leaderboard]:
-    """Return leaderboards whose ratings, or carried-over states, come out differently now.
+def _with_outdated(ledger: Ledger, rebuilt: Sequence[Leaderboard]) -> list[Leaderboard]:
+    """Return leaderboards to rebuild, and those whose ratings or carried-over states come out otherwise now.
 
-    Those being rebuilt, by their keys, are left out, and for carried-over states those that depend on them.
+    For carried-over states, those that depend on the ones to rebuild are left out.
     """
-    outdated = []
+    outdated, keys = list(rebuilt), {board.key for board in rebuilt}
     for board in ledger.leaderboards.all():
         source = ledger.leaderboards.source(board)
         if ledger.ratings.count(board) and not all(map(is_current, ledger.ratings.platforms(board))):
             reason = "rated by older models"
-        elif board.key in rebuilt or (source is not None and source.key in rebuilt):
+        elif board.key in keys or (source is not None and source.key in keys):
             continue
         elif states_to_carry_now(ledger, board) != ledger.leaderboards.carried(board):
             reason = "carried-over ratings have changed"

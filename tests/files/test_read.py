@@ -104,7 +104,8 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_an_endless_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("racebot.files.rows.LARGEST_FILE", 2**20)
+    for limit in ("LARGEST_FILE", "LARGEST_DOCUMENT"):
+        monkeypatch.setattr(f"racebot.files.rows.{limit}", 2**20)
     path = tmp_path / "endless.json"
     path.symlink_to("/dev/zero")
     with pytest.raises(PayloadError, match=r"endless\.json: more than 1 MiB"):

@@ -18,7 +18,6 @@ from racebot.racetime.frames import ChatMessage
 from racebot.racetime.payload import Race
 from racebot.settings.commands import CLOSING, Command, ParsedCommand
 from racebot.settings.model import Settings
-from racebot.settings.texts import Texts
 from racebot.standings import orders
 from racebot.standings.events import EventSteps
 from racebot.text.format import Count
@@ -88,10 +87,6 @@ class RoomOrders:
     work: LedgerWork
     settings: Settings
 
-    @property
-    def texts(self) -> Texts:
-        return self.settings.texts
-
     def carry_out(self, order: RoomOrder, race: Race) -> str:
         """Carry out an order that its author may give, and return the answer. Ledger work."""
         if order.is_about_self:
@@ -102,28 +97,28 @@ class RoomOrders:
                 return ""  # a chat history shows it again
             return self._join_event(order, race) if order.word == EVENT else self._decide(order, race)
         if order.word in QUIET:
-            return self._with_command(self.texts.quiet, quiet=QUIET[order.word])
+            return self._with_command(self.settings.texts.quiet, quiet=QUIET[order.word])
         again = self.work.say_again(race.result, order.message.id)
-        return "" if again else self.texts.nothing_to_repeat
+        return "" if again else self.settings.texts.nothing_to_repeat
 
     def _decide(self, order: RoomOrder, race: Race) -> str:
         settler, counts = self.work.settler, COUNTS[order.word]
         if event := settler.ledger.events.get(settler.rules.events.get(race.name, "")):
-            text = self.texts.event_closed if event.closed_at else self.texts.in_event
+            text = self.settings.texts.event_closed if event.closed_at else self.settings.texts.in_event
             return text.format(event=plain(event.title), open=Count(False))
         if not settler.rules.configs_for(race):
-            return self.texts.not_counted
+            return self.settings.texts.not_counted
         unrecorded = settler.rules.needs_no_record(race)
         is_over = unrecorded and race.result is not None and race.result.final
         chosen = {"record": not unrecorded, "over": is_over, "waits": unrecorded and not is_over}
-        text = self.texts.counts.format(**{name: Count(value) for name, value in chosen.items()})
+        text = self.settings.texts.counts.format(**{name: Count(value) for name, value in chosen.items()})
         if not unrecorded:
             return text
         author = str(order.message.user_id)
         orders.skip(settler, race.name, REASON, order.given_at, undo=counts, author=author)
         if counts:
             return text
-        text = self._with_command(self.texts.skipped)
+        text = self._with_command(self.settings.texts.skipped)
         return "" if self.work.withdraw(race.name, text) else text
 
     def _join_event(self, order: RoomOrder, race: Race) -> str:
@@ -131,9 +126,9 @@ class RoomOrders:
         settler = self.work.settler
         event = settler.ledger.events.open_to(race.category, order.event, race.started_at or order.given_at)
         if event is None:
-            return self.texts.event_refused.format(taken=Count(False))
+            return self.settings.texts.event_refused.format(taken=Count(False))
         if settler.rules.events.get(race.name, event.name) != event.name:
-            return self.texts.event_refused.format(taken=Count(True))
+            return self.settings.texts.event_refused.format(taken=Count(True))
         if race.name not in settler.rules.events:
             self.work.withdraw(race.name)  # what chat heard is withdrawn as it is told of the event
         result = race.result if race.result is not None and race.result.final else None
@@ -152,8 +147,8 @@ class RoomOrders:
         with suppress(OrderError):  # it is so already
             carry_out(settler, player, REASON, order.given_at, by_player=True)
         if False in people.hiding(player.id):  # the operator hid them, too
-            return self.texts.hidden_by_operator
-        return self._with_command(self.texts.hidden, hidden=hides)
+            return self.settings.texts.hidden_by_operator
+        return self._with_command(self.settings.texts.hidden, hidden=hides)
 
     def _with_command(self, text: str, **choices: bool) -> str:
         chosen = {name: Count(value) for name, value in choices.items()}

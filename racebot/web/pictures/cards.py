@@ -15,7 +15,9 @@ from unicodedata import normalize
 from PIL import Image, ImageDraw
 
 from racebot.live_file import LiveEntrant, LiveRoom
+from racebot.queries.leaderboard import ListedPlayer
 from racebot.queries.race import RatedEntrant
+from racebot.scoring.table import LeagueStanding
 from racebot.text.format import counted, integer, signed, timer
 from racebot.text.safe import printable
 from racebot.web.html.fragments import Linkable
@@ -110,28 +112,17 @@ def board_card(request: PageRequest, board: Board) -> Content:
     listed = counted(len(league.standings), "racer") if league else counted(len(report.players), "player")
     cut = f", {league.rules.cut} qualify" if league and league.rules.cut else ""
     about = f"{category}: {listed}, {counted(report.races, 'race')}{cut}"
+
+    def row(each: LeagueStanding | ListedPlayer, races: int, number: str, change: int = 0) -> Row:
+        raced = counted(races, "race")
+        return Row(str(each.place), player_name(request, each), raced, number, change or None)
+
     if league:
-        rows = [
-            Row(
-                str(each.place),
-                player_name(request, each),
-                counted(sum(score is not None for score in each.scores), "race"),
-                f"{each.total.score:.1f}",
-                None,
-            )
-            for each in league.standings[:ROWS]
-        ]
+        scored = ((each, sum(score is not None for score in each.scores)) for each in league.standings)
+        rows = (row(each, races, f"{each.total.score:.1f}") for each, races in scored)
     else:
-        rows = [
-            Row(
-                str(each.place),
-                player_name(request, each),
-                counted(each.races, "race"),
-                integer(each.points),
-                each.moved.points or None if each.moved else None,
-            )
-            for each in report.players[:ROWS]
-        ]
+        moved = ((each, each.moved.points if each.moved else 0) for each in report.players[:ROWS])
+        rows = (row(each, each.races, integer(each.points), points) for each, points in moved)
     return _card(request, board.name, about, rows)
 
 
