@@ -1,7 +1,7 @@
 """Posts and edits the messages of races on Discord, as the ledger has them now. Chat never waits for it.
 
 Webhooks have no idempotency key: a message whose id is lost in a crash or timeout is posted again. Names are
-escaped, hidden players are masked, and nobody is mentioned.
+escaped, hidden players are masked, and no message mentions users.
 Sources: https://docs.discord.com/developers/resources/webhook and
 https://docs.discord.com/developers/resources/message#embed-object-embed-limits
 """

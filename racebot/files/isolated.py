@@ -1,4 +1,4 @@
-"""Prints the rows of a workbook as JSON lines. A program of its own, with limits.
+"""Prints the rows of a workbook as JSON lines. A separate program, with limits.
 
 A small file can ask the library for any amount of memory and time, and a cell in a sheet's last row and
 column makes it abort the process. Usage: `python -m racebot.files.isolated SECONDS PATH SHEET`. Each

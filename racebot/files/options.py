@@ -1,4 +1,4 @@
-"""How to read a file where it does not say so itself, and the names of a table's columns."""
+"""How to read a file that does not say so itself, and the names of a table's columns."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from racebot.text.parse import did_you_mean
 KEPT_IN_FILES = ("client_id", "client_secret", "discord_webhook")
 """Settings that can be in a separate file, named by a variable such as RACEBOT_CLIENT_SECRET_FILE."""
 CORRECT = "correct the name, or remove the setting if CHANGELOG.md says that there is none any more"
-"""What to do about the name of no setting."""
+"""Advice on a name that belongs to no setting."""
 LONGEST_FILE = 1_000_000
 """Characters in a file. A list of 10,000 rooms has a third of them."""
 

@@ -154,7 +154,7 @@ class Settler:
         Args:
             source: where they come from: `backfill` or `import`.
             now: no race counts after this time; by default the current time.
-            counted: names of races that counted where they were exported, and need not wait again.
+            counted: names of races that counted before they were exported, and need not wait again.
         """
         latest = datetime.now(UTC) if now is None else now
         new = changed = known = 0
