@@ -170,6 +170,7 @@ def _of_24_hours(match: re.Match[str]) -> str:
     return f"{hour:02}{match[2]}"
 
 
+@lru_cache(maxsize=10_000)
 def with_word(text: str) -> tuple[str, str]:
     """Split `5 DNF`, `(5 DNC)` or `Di (DNF)` before its word for no finish; without one, that is empty."""
     match = None if _LAPS.fullmatch(text) else _WITH_WORD.fullmatch(text)

@@ -226,7 +226,7 @@ class TableReader:
 
     def _result(self, number: int, line: Line) -> Result | None:
         """Read the result of a line, or return None for a player who did not start, or if it has none."""
-        for column, text in line.items():
+        for column, text in line.items() if max(map(len, line.values())) > LONGEST_TEXT else ():
             if len(text) > LONGEST_TEXT and column not in {"proof", "comment"}:
                 raise BadCellError(column, f"longer than {LONGEST_TEXT} characters: shorten it")
         if not (self._find or any(map(line.get, ("player", "name", *RESULTS)))):
@@ -417,5 +417,7 @@ class TableReader:
 
 
 def _cell(line: Line, column: str) -> str:
-    text = cells.with_word(line.get(column, ""))[1] or line.get(column, "")
+    if not (text := line.get(column, "")):
+        return ""
+    text = cells.with_word(text)[1] or text
     return "" if text.lower() in cells.NOTHING else text

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import asdict
+from itertools import accumulate
 from typing import Any
 
 from racebot.errors import NoSuchEntryError
@@ -21,6 +22,12 @@ from racebot.text.parse import fold_name, split_full_name
 
 LEAST_LIKENESS = 75
 """Least likeness of a suggested name, 0 to 100 as rapidfuzz measures it: a typo or two in a name of ten."""
+
+_ODD = {
+    code: None if code == ord("'") else " "
+    for code in range(128)
+    if not re.match(r"[a-z\d\n]", chr(code), re.I)
+}
 
 
 class Players(LedgerTable):
@@ -49,9 +56,9 @@ class Players(LedgerTable):
         first. At most `limit` players; -1 means no limit.
         """
         wanted = fold_name(text)
+        name = "letters || '#' || discriminator" if "#" in wanted else "letters"  # the latter is in an index
         sql = (
-            "SELECT id FROM players WHERE ?1 <> '' AND letters <> ''"
-            " AND instr(CASE WHEN instr(?1, '#') THEN letters || '#' || discriminator ELSE letters END, ?1)"
+            f"SELECT id FROM players WHERE ?1 <> '' AND letters <> '' AND instr({name}, ?1)"  # noqa: S608
             " ORDER BY length(letters), letters, id LIMIT ?2"
         )
         rows = self._connection.rows(sql, wanted, limit)
@@ -120,22 +127,25 @@ class Players(LedgerTable):
             return []
         from rapidfuzz import fuzz, process  # noqa: PLC0415 - slow to import, and only typos need it
 
-        # In one text, since most of the time would go into reading and folding each name on its own.
+        # In few long texts, since most of the time would go into folding and splitting each name on its own.
         text = self._connection.value("SELECT group_concat(letters, char(10)) FROM players") or ""
         names, plain = text.split("\n"), _plain(text)
-        spaced = ((row, name) for row, name in enumerate(plain.split("\n")) if " " in name)
-        words = [(row, word) for row, name in spaced for word in name.split()]
-        parts = plain.replace(" ", "").split("\n") + [word for _, word in words]
-        owners = [*range(len(names)), *(row for row, _ in words)]
+        lines = plain.split("\n")
+        spaced = [row for row, line in enumerate(lines) if " " in line] or [0]
+        words = " \n ".join([lines[row] for row in spaced]).split(" ")
+        parts, owners = plain.replace(" ", "").split("\n") + words, list(range(len(lines)))
 
         def likeness(wanted: str) -> dict[int, float]:
             found = process.extract(wanted, parts, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=None)
+            if found and len(owners) < len(parts):
+                owners.extend(spaced[number] for number in accumulate(map("\n".__eq__, words)))
             return {owners[part]: score for _, score, part in reversed(found)}
 
-        wanted = _plain(letters).split() or [letters]
-        of_words = list(map(likeness, wanted))
-        best = {row: min(found[row] for found in of_words) for row in set.intersection(*map(set, of_words))}
-        for row, score in likeness("".join(wanted)).items():
+        wanted = sorted(_plain(letters).split(), key=len) or [letters]
+        best = likeness(wanted[-1])
+        for word in wanted[:-1] if best else ():
+            best = {row: min(score, best[row]) for row, score in likeness(word).items() if row in best}
+        for row, score in likeness("".join(_plain(letters).split())).items() if len(wanted) > 1 else ():
             best[row] = max(score, best.get(row, 0))
         near = sorted((row for row in best if letters not in names[row]), key=lambda row: (-best[row], row))
         chosen = dict.fromkeys(names[row] for row in near[:limit])
@@ -214,7 +224,8 @@ class Profiles(LedgerTable):
 
 def _plain(letters: str) -> str:
     """Return folded names without punctuation, by line: `pat obrien` for `pat o'brien`."""
-    return re.sub(r"[^\w\n]|_", " ", letters.replace("'", ""))
+    plain = letters.translate(_ODD)
+    return plain if plain.isascii() else re.sub(r"[^\w\n]", " ", plain)
 
 
 def choices(players: Iterable[Player]) -> str:

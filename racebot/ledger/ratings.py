@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 
 from pydantic_core import to_json
 
@@ -19,12 +21,14 @@ from racebot.ledger.rows import (
     Position,
     RatedRow,
     Standing,
+    State,
     as_int,
     as_text,
     changes_of,
     moment_of,
     position_of,
     standings_of,
+    states_of,
 )
 from racebot.text.format import exact_time
 
@@ -100,6 +104,16 @@ class Ratings(LedgerTable):
             rated.append(RatedRow(*race, tuple(changes_of(shown)), row["note"]))
         return rated
 
+    def before(self, board: Leaderboard) -> Iterator[tuple[list[int | None], list[State]]]:
+        """Yield the entrants' places and states before each race that changed ratings, the best first."""
+        sql = (
+            "SELECT sequence, place, state_before FROM changes WHERE leaderboard = ?"
+            " ORDER BY sequence, place IS NULL, place, player"
+        )
+        for _, rows in groupby(self._connection.stream(sql, board.key), itemgetter(0)):
+            _, places, states = zip(*rows, strict=True)
+            yield list(places), states_of(states)
+
     def truncate(self, board: Leaderboard, sequence: int) -> None:
         """Delete a leaderboard's rated races from a sequence number on. Leaves the standings unchanged."""
         with self._connection.transaction():
@@ -156,7 +170,7 @@ class Ratings(LedgerTable):
             self._connection.write_many(sql, [(board.key, row.sequence, row.race, row.note) for row in rated])
             self._connection.write_many(
                 "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [(board.key, row.sequence, *_columns_of(change)) for row in rated for change in row.changes],
+                ((board.key, row.sequence, *_columns_of(change)) for row in rated for change in row.changes),
             )
 
 

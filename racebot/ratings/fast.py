@@ -36,7 +36,7 @@ def replay(
     """
     starts = sum(len(race.players) for race in like or races)
     enough = (table.ndim > 2 or starts >= LEAST_STARTS) and table.flags.c_contiguous
-    if isinstance(model, KernelModel) and enough and compiles(model):
+    if isinstance(model, KernelModel) and enough and AVAILABLE:
         from racebot.ratings import compiled  # noqa: PLC0415 - needs Numba
 
         yield from compiled.replay(model, races, table)
@@ -51,8 +51,3 @@ def replay(
             raise ModelError(f"{problem}: return a row for each entrant")
         table[..., race.players, :] = after
         yield before, after
-
-
-def compiles(model: RatingModel) -> bool:
-    """Return True if replays of this model are compiled."""
-    return AVAILABLE and isinstance(model, KernelModel)

@@ -27,8 +27,6 @@ REACH = 7.0
 """Limits of integration, in standard deviations beyond the outermost means."""
 STEP = 0.2
 """Step in units of the smallest standard deviation. The trapezoid rule is then accurate to 1e-9."""
-
-
 HABIT_SPREAD = 0.2
 """Usual distance of a player's finishing habit from zero, on the scale of Φ."""
 
@@ -86,17 +84,15 @@ def expected_places(model: RatingModel, states: FloatArray) -> FloatArray:
 
     Entrants who do not finish share the mean of the remaining places.
     """
-    return _places(ahead_chances(model, states))
-
-
-def ahead_chances(model: RatingModel, states: FloatArray) -> FloatArray:
-    """Return the probability that entrant i (row) is placed before entrant j (column): shape [..., n, n]."""
     faster, gaussian = faster_chances(model, states), isinstance(model, PredictsPerformance)
-    return _before_finishing(faster, finish_chances(model, states)) if gaussian else faster
+    return _places(_before_finishing(faster, finish_chances(model, states)) if gaussian else faster)
 
 
 def faster_chances(model: RatingModel, states: FloatArray) -> FloatArray:
-    """Do the same as `ahead_chances` for entrants who all finish, if the model forecasts finishes."""
+    """Return the probability that entrant i (row) is placed before entrant j (column): shape [..., n, n].
+
+    If the model forecasts finishes, that is for entrants who all finish.
+    """
     if isinstance(model, PredictsPerformance):
         return _faster(*model.performance(states))
     return _before(model, states)

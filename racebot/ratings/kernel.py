@@ -15,7 +15,7 @@ Plain Python passes lists, which is fast and bit-for-bit reproducible, as `raceb
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -86,21 +86,6 @@ class KernelRace(NamedTuple):
 def clamped_group(outcome: Outcome) -> int:
     """Return the group in last place if all entrants finished, otherwise -1."""
     return -1 if outcome.last_unfinished else outcome.last_group
-
-
-def best_first(group: Sequence[int]) -> list[int]:
-    """Return the indices of the entrants, best group first, in listing order within a group.
-
-    This is an insertion sort: outcomes are usually sorted already, and Numba cannot sort by a key.
-    """
-    order = [i for i in range(len(group))]  # noqa: C416 - Numba cannot convert a range to a list
-    for i in range(1, len(order)):
-        k = i
-        while k > 0 and group[order[k - 1]] > group[i]:
-            order[k] = order[k - 1]
-            k -= 1
-        order[k] = i
-    return order
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,18 +39,9 @@ def parameter(
         search: the range that tuning searches; None to exclude the parameter from tuning.
         optional: True if None (written `none`) is allowed, which switches the feature off.
     """
-    return field(
-        default=default,
-        metadata={
-            "help": help,
-            "minimum": minimum,
-            "maximum": maximum,
-            "positive": positive,
-            "search": search,
-            "choices": tuple(choices),
-            "optional": optional,
-        },
-    )
+    limits = {"minimum": minimum, "maximum": maximum, "positive": positive, "search": search}
+    words = {"help": help, "choices": tuple(choices), "optional": optional}
+    return field(default=default, metadata=limits | words)
 
 
 def inherited_from(base: type[Any], name: str, default: Any, **changed: Any) -> Any:

@@ -9,9 +9,11 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+import numpy as np
+
 from racebot.ledger.rows import START, Leaderboard, Standing
 from racebot.ledger.store import Ledger
-from racebot.races.outcome import TeamPolicy
+from racebot.races.outcome import Outcome, TeamPolicy
 from racebot.standings.counting import states_to_carry_now
 from racebot.standings.rebuild import RatedAgain
 from racebot.standings.settle import Settler
@@ -43,7 +45,11 @@ def with_fitted_odds(settler: Settler, board: Leaderboard, now: datetime) -> Lea
     """
     ledger, config = settler.ledger, settler.rules.config_of(board)
     races = ledger.ratings.count(board)
-    fitted = fit_odds(rated_history(ledger, board), board.model, board.parameters)
+    before = [
+        (Outcome.of(tuple(filter(None, places)), unfinished=places.count(None)), np.array(states))
+        for places, states in ledger.ratings.before(board)
+    ]
+    fitted = fit_odds(before, board.model, board.parameters)
     given = {} if config is None else config.parameters
     parameters = {**fitted, **{name: board.parameters[name] for name in given if name in board.parameters}}
     with ledger.transaction():

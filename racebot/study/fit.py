@@ -21,13 +21,13 @@ import numpy as np
 import scipy
 
 from racebot.errors import ModelError
-from racebot.races.outcome import BoolArray, IntArray
+from racebot.races.outcome import BoolArray, IntArray, Outcome
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.parameters import Parameters, ParameterValue, as_json
 from racebot.ratings.registry import create
 from racebot.study import metrics
 from racebot.study.cores import spread
-from racebot.study.history import History, Step, replay
+from racebot.study.history import History, replay
 from racebot.study.metrics import Tallies, Tally, log_loss, misordered, observed_pairs
 from racebot.study.tuning import JudgedPart, dimensions, four_digits, parameters_at
 from racebot.text.format import counted
@@ -59,11 +59,13 @@ _BY_MEAN: tuple[str, Parameters] = ("thurstone-filter", {"conservative": 0.0})
 ALTERNATIVES = {"thurstone-hurdle": [("thurstone-filter", {}), _BY_MEAN], "thurstone-filter": [_BY_MEAN]}
 """Other models to try, by model, with parameters that are not fitted."""
 _STEP = 1e-3
-MOST_PAIRS = 500_000
+MOST_PAIRS = 100_000
 """Most pairs of entrants in a fit of odds, which bounds its memory and time."""
 
 Fitted = dict[str, ParameterValue]
 """All parameters of a model, some of them fitted."""
+Before = tuple[Outcome, FloatArray]
+"""How a race ended, and its entrants' states before it: shape [n, k]."""
 _Start = tuple[str, Fitted, tuple[str, ...]]
 """A model to fit, its parameters, and the names of those that stay."""
 
@@ -83,16 +85,16 @@ class Fit:
     kept: bool
 
 
-def fit_odds(history: History, key: str, parameters: Parameters | None = None) -> Fitted:
+def fit_odds(races: History | Sequence[Before], key: str, parameters: Parameters | None = None) -> Fitted:
     """Return all parameters, with the odds, performances and finish forecast fitted if the model has them.
 
-    The odds use the finish forecast if that gains more than two standard errors forward in time. With fewer
-    than `ODDS_FROM` races nothing changes.
+    A history is rated first. The odds use the finish forecast if that gains more than two standard errors
+    forward in time. With fewer than `ODDS_FROM` races nothing changes.
     """
     model = create(key, parameters)
-    if len(history) < ODDS_FROM:
+    if len(races) < ODDS_FROM:
         return as_json(model)
-    steps = list(replay(model, history))
+    steps = _before(model, races) if isinstance(races, History) else races
     seen = _Seen.of(steps)
     found = as_json(_performances(seen, _finish_forecast(seen, model)))
     if ODDS[0] in found:
@@ -129,7 +131,7 @@ def fit(
         shared = {name: found[name] for name in ("newcomer_points", "odds_by_finish")}
         starts.append((other, as_json(create(other, shared | dict(fixed))), tuple(fixed)))
     current = create(key, found)
-    before = _with_fitted_odds(_quarters(list(replay(current, history))), current)
+    before = _with_fitted_odds(_quarters(_before(current, history)), current)
     tried: list[Tallies] = []
     chosen, best = None, before
     progress(0, len(starts) + 1)
@@ -148,6 +150,10 @@ def fit(
         judged=JudgedPart.of(before, after),
         kept=chosen is not None,
     )
+
+
+def _before(model: RatingModel, history: History) -> list[Before]:
+    return [(step.race.outcome, step.before) for step in replay(model, history)]
 
 
 def _clearly_better(tried: Tally, best: Tally) -> bool:
@@ -175,20 +181,19 @@ class _Seen(NamedTuple):
     entrants: IntArray
 
     @classmethod
-    def of(cls, steps: Sequence[Step]) -> _Seen:
+    def of(cls, steps: Sequence[Before]) -> _Seen:
         rows = []
-        entrants = np.array([step.race.outcome.size for step in steps])
+        entrants = np.array([outcome.size for outcome, _ in steps])
         every = 1 + int(np.sum(entrants * (entrants - 1) // 2)) // MOST_PAIRS
-        for number, step in enumerate(steps):
-            better, worse = (each[number % every :: every] for each in observed_pairs(step.race.outcome))
-            finished = ~step.race.outcome.unfinished
+        for number, (outcome, states) in enumerate(steps):
+            better, worse = (each[number % every :: every] for each in observed_pairs(outcome))
+            finished = ~outcome.unfinished
             sizes = np.array([better.size]), np.array([finished.size])
-            states = step.before
             rows.append((states[better], states[worse], finished[worse], states, finished, *sizes))
         return cls(*map(np.concatenate, zip(*rows, strict=True)))
 
 
-def _quarters(steps: Sequence[Step]) -> Iterator[tuple[_Seen, _Seen]]:
+def _quarters(steps: Sequence[Before]) -> Iterator[tuple[_Seen, _Seen]]:
     """Yield the first quarter, half and three quarters of the races, each with the next quarter.
 
     One after the other, since all together take much memory.
@@ -221,7 +226,7 @@ def _with_everything_fitted(history: History, starts: Sequence[_Start]) -> Itera
     for start in starts:
         models = (create(start[0], found) for found in itertools.islice(fits, len(parts) - 1))
         ends = zip(models, parts[1:], itertools.pairwise(cuts), strict=True)
-        seen = ((model, _Seen.of(list(replay(model, part))[slice(*cut)])) for model, part, cut in ends)
+        seen = ((model, _Seen.of(_before(model, part)[slice(*cut)])) for model, part, cut in ends)
         yield start, _judge(seen)
 
 
@@ -277,7 +282,7 @@ def _everything(history: History, key: str, parameters: Parameters, fixed: Colle
     if not parameters.get("odds_by_finish"):
         return as_json(found)
     through = create(key, as_json(found) | {"odds_by_finish": True})
-    return as_json(_odds(_Seen.of(list(replay(through, history))), through))
+    return as_json(_odds(_Seen.of(_before(through, history)), through))
 
 
 def _fitted(

@@ -6,7 +6,6 @@ https://github.com/blkerby/MultiEloRating. Section numbers below refer to it.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -60,9 +59,9 @@ class TwoPlayerElo(GradientModel):
     rates: tuple[Number, ...] = inherited("rates", (0.2,))
 
     @property
-    @abstractmethod
     def gain(self) -> Gain:
         """Return the gain of a win."""
+        return exponential_gain
 
     def direction(self, ratings: FloatArray, groups: Groups) -> FloatArray:
         if (players := groups.label.size - (self.dummy is not None)) > 2:
@@ -75,13 +74,6 @@ class ExponentialElo(TwoPlayerElo):
     """Elo with exponential performances, so that win probabilities are logistic (section 3.1.1)."""
 
     key: ClassVar[str] = "elo-exponential"
-
-    @property
-    def gain(self) -> Gain:
-        return exponential_gain
-
-    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        return exponential_gain(b[..., 0] - a[..., 0])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,8 +38,6 @@ _SCALE: Mapping[str, Any] = {"positive": True, "search": (0.3, 2.5)}
 _DOUBT: Mapping[str, Any] = {"minimum": 0.0, "maximum": MOST_ODDS_DOUBT, "search": (0.0, MOST_ODDS_DOUBT)}
 LOGISTIC_SCALE = 1.702
 """The logistic function of 1.702·z is within 0.0095 of Φ(z) (D. C. Haley, Stanford report 15, 1952)."""
-
-
 Skills = tuple[list[float], list[float]]
 """Means and variances of the skills of entrants, or of units."""
 

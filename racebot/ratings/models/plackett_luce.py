@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import scipy
 
 from racebot.ratings.kernel import Columns, KernelModel, KernelRace
 from racebot.ratings.model import FloatArray, Number
@@ -168,6 +167,3 @@ class PlackettLuce(KernelModel, SingleParameterModel):
     def settings(self) -> FloatArray:
         words = self.unfinished == "independent", self.orientation == "reversed"
         return stack_parameters((*self.dummy_and_floor, *map(float, words), *self.bends))
-
-    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        return scipy.special.expit(a[..., 0] - b[..., 0])

@@ -125,9 +125,6 @@ class PlackettLuceHurdle(HurdleModel, SingleParameterModel):
         _, floor = self.dummy_and_floor
         return stack_parameters((self.level, self.width, floor, self.spare_finishers, *self.bends))
 
-    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
-        return scipy.special.expit(a[..., 0] - b[..., 0])
-
     def finish_probability(self, states: FloatArray) -> FloatArray:
         ratings = states[..., 0]
         level, width = broadcast_to(self.finish_level, ratings), broadcast_to(self.finish_width, ratings)

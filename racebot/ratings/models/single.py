@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from racebot.errors import ModelError
@@ -107,6 +108,9 @@ class SingleParameterModel(RatingModel, ABC):
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         ratings = states[..., 0]
         return to_points(broadcast_to(self.points_scale, ratings) * ratings)
+
+    def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
+        return scipy.special.expit(a[..., 0] - b[..., 0])
 
 
 @dataclass(frozen=True, kw_only=True)
