@@ -128,7 +128,7 @@ class CategoryWorker:
         self._followed -= appeared
         self._waits_since = dict.fromkeys(appeared, time.monotonic()) | self._waits_since
         await self._take_in(category)
-        await self._call(self._settler.refresh_rules)  # the operator may have added rooms to an event
+        await self._call(self._settler.boards.refresh)  # the operator may have added rooms to an event
         rules = self._settler.rules
         for name, room in category.rooms.items():
             wanted = rules.configs_for(room) or rules.lacks_opener(room) or name in rules.events

@@ -218,11 +218,12 @@ class DiscordSender:
     def _body(self, post: Post) -> dict[str, Any] | None:
         """Return what a post should show now, None if it stays as it is."""
         with Ledger.open_to_read(self.ledger.path) as ledger:
-            embeds = race_embeds(ledger, self.settings, post)
+            rated = Settler(ledger, rating_rules(self.settings)).effects(post.race, post.result)
+            embeds = race_embeds(ledger, self.settings, post, rated)
             return body_of(embeds, self.settings.texts) if embeds else None
 
 
-def race_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
+def race_embeds(ledger: Ledger, settings: Settings, post: Post, rated: Sequence[RatedRace]) -> list[Embed]:
     """Return what a post shows of its race: a part for each leaderboard of the channel, or its withdrawal.
 
     Nothing changes in a channel whose leaderboards all moved to others.
@@ -230,17 +231,12 @@ def race_embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
     Raises:
         RacebotError: the race is being rated again.
     """
-    stored, rated = ledger.races.get(post.race), list[RatedRace]()
-    if stored is not None:
-        rows = [(board, ledger.ratings.get(board, post.race)) for board in ledger.leaderboards.all()]
-        rated = [RatedRace(board, stored.result, row.changes, row.note) for board, row in rows if row]
-    elif post.result is not None:
-        rated = Settler(ledger, rating_rules(settings)).preview(post.result)
     if any(each.note == RATED_LATER for each in rated):
         raise RacebotError(f"{post.race}: {RATED_LATER}")
     here = (each for each in rated if settings.webhook_of(each.leaderboard) == post.webhook)
     if rated or not post.message:
-        return [race_embed(ledger, settings, post, each, settled=stored is not None) for each in here]
+        settled = ledger.races.has(post.race)
+        return [race_embed(ledger, settings, post, each, settled=settled) for each in here]
     url = room_address(settings.site, post.race) or None
     return [Embed(title=post.race, url=url, opening=[settings.texts.not_counted])]
 
@@ -299,14 +295,13 @@ def race_embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace,
     """Return a leaderboard's part of what a post shows of its race, which is `settled` if it counts."""
     texts, board = settings.texts, rated.leaderboard
     here = shown_race(ledger, settings, rated, settled=settled)
-    names = chat_names(here.result.entrants, texts)
-    names = {player: in_markdown(name) for player, name in names.items()}
-    lines, goal = [] if settled else [opening([rated], texts)], plain(board.name)
-    rules = listing_of(settings, board).ordering
-    table = None
+    rules, table = listing_of(settings, board).ordering, None
     if rules and scored(board, here.result, rules, rated.note):
         table = league(ledger, board, rules, here.result, before=post.race)
     winner, chance = winner_of(board, rated.changes, ledger.people.hidden())
+    names = chat_names(here.result.entrants, texts)
+    names = {player: in_markdown(name) for player, name in names.items()}
+    lines, goal = [] if settled else [opening([rated], texts)], plain(board.name)
     if table:
         lines.append(texts.scores.format(leaderboard=goal, number=len(table.races)))
         entries = _scores(table, names, texts)

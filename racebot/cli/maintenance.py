@@ -27,8 +27,9 @@ from racebot.settings.model import Settings
 from racebot.settings.sources import load
 from racebot.settings.write import write_leaderboard
 from racebot.standings import verify as verification
-from racebot.standings.counting import MOVE_NO_RATING, rating_rules, sources_first
+from racebot.standings.counting import MOVE_NO_RATING, rating_rules
 from racebot.standings.follow_settings import apply_settings
+from racebot.standings.rebuild import sources_first
 from racebot.standings.settle import Settler
 from racebot.standings.verify import Problem
 from racebot.text.format import counted

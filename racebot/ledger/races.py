@@ -177,14 +177,14 @@ class Races(LedgerTable):
     ) -> None:
         """Store a recorded race. If it is stored already, replace its result, but not its position or source.
 
-        `now` is when a stored race was corrected; None if the time is unknown.
+        `now` is when a stored race is corrected, if its result differs; None if the time is unknown.
         """
         sql = (
             "INSERT INTO races (name, category, goal, ended_at, counted_at, source, result, fingerprint,"
             " recorded, counts_on) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name)"
             " DO UPDATE SET goal = excluded.goal, ended_at = excluded.ended_at, result = excluded.result,"
             " fingerprint = excluded.fingerprint, recorded = excluded.recorded,"
-            " corrected_at = coalesce(?, corrected_at)"
+            " corrected_at = coalesce(iif(fingerprint != excluded.fingerprint, ?, NULL), corrected_at)"
         )
         race = result.name, result.category, result.goal, result.ended_at, counted_at, source
         facts = result.to_json(), result.fingerprint(), result.recorded, result.leaderboard or ""

@@ -59,15 +59,21 @@ class RoomReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why a room counts or not: the `value` that decided, and the pattern or goal `nearest` to it."""
+    """Why a room counts or not: the `value` that decided, and the `patterns` or goals that it missed."""
 
     reason: RoomReason
     value: str = ""
-    nearest: str | None = None
+    patterns: Collection[str] = ()
 
     @property
     def counts(self) -> bool:
         return self.reason in {RoomReason.MATCHES, RoomReason.LISTED}
+
+    @property
+    def nearest(self) -> str | None:
+        """The pattern or goal that is most like the value; a single pattern is, whatever it says."""
+        only = len(self.patterns) == 1 and self.reason is not RoomReason.GOAL
+        return next(iter(self.patterns)) if only else nearest(self.value, self.patterns)
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -112,17 +118,17 @@ class RoomRule:
             return Verdict(RoomReason.NOT_LISTED)
         if goals or self.custom_goals:
             if room.custom_goal and not _matches(room.goal, self.custom_goals):
-                return Verdict(RoomReason.CUSTOM_GOAL, room.goal, _nearest(room.goal, self.custom_goals))
+                return Verdict(RoomReason.CUSTOM_GOAL, room.goal, self.custom_goals)
             if not room.custom_goal and not goals:
                 return Verdict(RoomReason.OFFICIAL_GOAL, room.goal)
             if not room.custom_goal and room.goal not in goals:
-                return Verdict(RoomReason.GOAL, room.goal, nearest(room.goal, goals))
+                return Verdict(RoomReason.GOAL, room.goal, goals)
         for reason, value, patterns in (
             (RoomReason.INFO, room.info, self.info),
             (RoomReason.OPENED_BY_BOT, room.opened_by_bot, self.opened_by_bot),
         ):
             if patterns and not _matches(value or "", patterns):
-                return Verdict(reason, value or "", _nearest(value or "", patterns))
+                return Verdict(reason, value or "", patterns)
         start = room.started_at or room.ended_at
         if start and self.since and start < self.since:
             return Verdict(RoomReason.TOO_EARLY, self.since.isoformat())
@@ -131,7 +137,7 @@ class RoomRule:
         if self.opened_by and room.opened_by is None:
             return Verdict(RoomReason.OPENER_UNKNOWN)
         if self.opened_by and not _matches(room.opened_by or "", self.opened_by):
-            return Verdict(RoomReason.OPENED_BY, nearest=_nearest(room.opened_by or "", self.opened_by))
+            return Verdict(RoomReason.OPENED_BY, room.opened_by or "", self.opened_by)
         return Verdict(RoomReason.MATCHES)
 
     def opener_pattern(self, opener: str | None) -> str | None:
@@ -175,8 +181,3 @@ def room_named(text: str) -> str:
 
 def _matches(value: str, patterns: Collection[str]) -> bool:
     return any(fnmatchcase(value.casefold(), pattern.casefold()) for pattern in patterns)
-
-
-def _nearest(value: str, patterns: Collection[str]) -> str | None:
-    """Return the pattern that is most like a text; of a single one, that one."""
-    return next(iter(patterns)) if len(patterns) == 1 else nearest(value, patterns)

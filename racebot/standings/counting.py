@@ -7,26 +7,24 @@ all of the source's races that count before its own first race.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-import numpy as np
-
-from racebot.errors import ModelError
-from racebot.ledger.rows import Leaderboard, Position, State
+from racebot.ledger.rows import Leaderboard, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS, Carry, Room, RoomReason, RoomRule, Verdict
 from racebot.ratings import registry
-from racebot.ratings.model import Carries
 from racebot.ratings.parameters import Parameters, as_json
 from racebot.settings.model import NO_GOAL, Settings
 from racebot.text.parse import did_you_mean
 
 log = logging.getLogger(__name__)
+
+TICK = timedelta(microseconds=1)
 
 FEW_FORFEITS = {"level": -1.0}
 """Parameters of a new leaderboard of thurstone-hurdle if hardly anybody gave up in its past races."""
@@ -240,6 +238,83 @@ class RatingRules:
         return max((rule.grace for rule in rules if rule.finished), default=None)
 
 
+class Boards:
+    """The leaderboards of a ledger on which results count, by the rules of the settings."""
+
+    def __init__(self, ledger: Ledger, settings: RatingRules) -> None:
+        self.ledger, self.settings = ledger, settings
+        self.rules = settings
+        """The rules of the settings, with current names in place of earlier names of goals."""
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Give the rules the current names of goals, and the rooms of events."""
+        rules = self.settings.with_renamed(self.ledger.races.renamed_goals())
+        self.rules = replace(rules, events=self.ledger.events.rooms())
+
+    def configs_now(self, result: RaceResult) -> list[LeaderboardConfig]:
+        """Return the configurations of the leaderboards on which a result counts now."""
+        configs = self.rules.configs_to_rate(result)
+        return [config for config in configs if result.recorded or config.rule.finished]
+
+    def counting(self, result: RaceResult, past: Sequence[RaceResult] = ()) -> list[Leaderboard]:
+        """Return the leaderboards on which a result counts now, storing missing ones."""
+        configs = self.configs_now(result)
+        boards = (self.stored_or_new(config, result, past) for config in configs)
+        return [self.ledger.leaderboards.save(board) if board.id is None else board for board in boards]
+
+    def stored_or_new(
+        self, config: LeaderboardConfig, result: RaceResult, past: Sequence[RaceResult] = ()
+    ) -> Leaderboard:
+        stored = self.ledger.leaderboards.get(result.category, config.name)
+        return stored or self.new_leaderboard(config, result.category, result.goal, past)
+
+    def new_leaderboard(
+        self, config: LeaderboardConfig, category: str, goal: str, past: Iterable[RaceResult]
+    ) -> Leaderboard:
+        """Return a leaderboard that is not stored yet. A new season keeps the parameters of its source."""
+        source = None if config.carry is None else self.ledger.leaderboards.get(category, config.carry.source)
+        return config.begun(category, goal, None if source is None else self.settings_of(source), past)
+
+    def settings_of(self, board: Leaderboard) -> Leaderboard:
+        """Return a stored leaderboard with the settings that it has once its rebuild is done."""
+        rebuild = self.ledger.rebuilds.of(board)
+        return board if rebuild is None else rebuild.board
+
+    def are_kept(self, result: RaceResult, stored: StoredRace) -> bool:
+        """Return whether a stored race still counts on the leaderboards that rated it, and on no other."""
+        before, now = ({c.name for c in self.configs_now(each)} for each in (stored.result, result))
+
+        def keeps(board: Leaderboard) -> bool:
+            rebuild = self.ledger.rebuilds.of(board)
+            if rebuild is not None and rebuild.start <= stored.position:  # it may have read the race before
+                return (board.name in before) == (board.name in now)
+            return (board.name in now) == self.ledger.ratings.has(board, result.name)
+
+        boards = [b for b in self.ledger.leaderboards.all() if b.category == result.category]
+        return all(map(keeps, boards))
+
+    def holding(self, race: str) -> list[Leaderboard]:
+        """Return the stored leaderboards that a race counts on, or that a rebuild may be rating it on.
+
+        Includes leaderboards that are no longer in the settings.
+        """
+        category, goal = race.partition("/")[0], self.ledger.races.goal_of(race)
+
+        def holds(board: Leaderboard) -> bool:
+            may_count = goal in board.goals or not board.rule.by_goals_alone
+            counts = board.category == category and may_count
+            waits = counts and self.ledger.rebuilds.of(board) is not None
+            return waits or self.ledger.ratings.has(board, race)
+
+        return list(filter(holds, self.ledger.leaderboards.all()))
+
+    def next_moment(self, boards: Sequence[Leaderboard], ended_at: datetime) -> datetime:
+        """Return a time after all races of these leaderboards, so that a race counts when it is recorded."""
+        last = filter(None, map(self.ledger.races.last_position, boards))
+        return max([ended_at, *(position.counted_at + TICK for position in last)])
+
+
 def standing_races(ledger: Ledger, rules: RatingRules, category: str) -> dict[str, datetime]:
     """Return when, at the latest, each race of a category counts whose result has to stand, in order."""
     finished = (config.rule.grace for config in rules.named_in(category) if config.rule.finished)
@@ -268,54 +343,6 @@ def rating_rules(settings: Settings) -> RatingRules:
     )
     default = LeaderboardConfig(settings.model, settings.parameters, settings.team_races, model_is_set=is_set)
     return RatingRules(default, named, goals)
-
-
-def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None) -> dict[str, State]:
-    """Compute the states that players carry over into a leaderboard whose first race counts at `moment`.
-
-    Raises:
-        ModelError: its source has another model, or the model cannot carry over.
-    """
-    source = ledger.leaderboards.source(board)
-    if board.carry is None or source is None or moment is None:
-        return {}
-    rebuild = ledger.rebuilds.of(source)
-    if rebuild is not None and rebuild.board.model == board.model != source.model:
-        return {}  # its rebuild will rate this leaderboard again, too
-    own = None if board.id is None else ledger.rebuilds.of(board)
-    if own is not None and own.board.model != board.model:
-        return ledger.leaderboards.carried(board)  # its rebuild will carry ratings of the new model over
-    model = registry.create(board.model, board.parameters)
-    if source.model != board.model or not isinstance(model, Carries):
-        raise ModelError(
-            f"leaderboard {board.name!r} cannot carry over from {source.name!r}: they are rated by "
-            f"{board.model} and {source.model}; use one model that can carry over for both"
-        )
-    sequence, _ = ledger.ratings.sequence_at(source, Position(moment))
-    undone = {each.player: each for each in ledger.standings.before(source, sequence)}
-    standings = (ledger.standings.now(source) | undone).values()
-    before = {each.player: each.state for each in standings if each.races}
-    if not before:
-        return {}
-    states = model.carried(np.array(list(before.values())), board.carry.factor, board.carry.most_races)
-    return dict(zip(before, map(tuple, states.tolist()), strict=True))
-
-
-def states_to_carry_now(ledger: Ledger, board: Leaderboard) -> dict[str, State]:
-    """Compute the states that players carry over into a leaderboard with its current races."""
-    first = None if board.carry is None else ledger.races.first_position(board)
-    return {} if first is None else states_to_carry(ledger, board, first.counted_at)
-
-
-def sources_first(boards: Iterable[Leaderboard]) -> list[Leaderboard]:
-    """Sort leaderboards so that each comes after the one that it carries over from."""
-    named = {(board.category, board.name): board for board in boards}
-
-    def depth(board: Leaderboard, most: int = len(named)) -> int:
-        source = named.get((board.category, board.carry.source)) if board.carry is not None else None
-        return 0 if source is None or most == 0 else 1 + depth(source, most - 1)
-
-    return sorted(named.values(), key=depth)
 
 
 def unknown_sources(

@@ -11,9 +11,9 @@ from racebot.ledger.rows import START, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS
-from racebot.standings.counting import LeaderboardConfig, sources_first, states_to_carry_now, unknown_sources
-from racebot.standings.rater import is_current
-from racebot.standings.rebuild import save_settings, update_ratings
+from racebot.standings.counting import LeaderboardConfig, unknown_sources
+from racebot.standings.rater import is_current, states_to_carry_now
+from racebot.standings.rebuild import save_settings, sources_first, update_ratings
 from racebot.standings.settle import Settler
 
 log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
             carry = board.carry if board.category == category else None
             if carry and carry.source == earlier and earlier not in named:
                 ledger.leaderboards.save(replace(board, carry=replace(carry, source=goal)))
-        settler.refresh_rules()
+        settler.boards.refresh()
         again += [*_changed_boards(settler), *_missing_boards(settler)]
         reason = f"goal {earlier} is now called {goal}"
         update_ratings(ledger, {each.key: START for each in _with_outdated(ledger, again)}, reason)
@@ -112,7 +112,7 @@ def _changed_boards(settler: Settler) -> list[Leaderboard]:
                 log.warning("leaderboard %s: no longer in the settings; dropped", board.name)
                 ledger.leaderboards.remove(board)
             continue
-        now = settler.settings_of(board)
+        now = settler.boards.settings_of(board)
         planned = replace(config.kept(board.category, board.first_goal, now), id=board.id)
         if planned != now:
             log.warning("leaderboard %s: settings changed (%s); rebuilding", board.name, planned.model)
@@ -138,7 +138,7 @@ def _missing_boards(settler: Settler) -> list[Leaderboard]:
         log.info("leaderboard %s: new, starting with the stored races", board.name)
         config, _ = missing[board.category, board.name]
         past = (stored.result for stored in ledger.races.of(board))
-        new = settler.new_leaderboard(config, board.category, board.first_goal, past)
+        new = settler.boards.new_leaderboard(config, board.category, board.first_goal, past)
         made.append(ledger.leaderboards.save(new))
     return made
 

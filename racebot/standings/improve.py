@@ -14,7 +14,7 @@ import numpy as np
 from racebot.ledger.rows import START, Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import Outcome, TeamPolicy
-from racebot.standings.counting import states_to_carry_now
+from racebot.standings.rater import states_to_carry_now
 from racebot.standings.rebuild import RatedAgain
 from racebot.standings.settle import Settler
 from racebot.study.fit import fit_odds
@@ -77,7 +77,7 @@ def effect_of(ledger: Ledger, proposed: Leaderboard) -> list[Move]:
     """Rate a stored leaderboard's races in another way, without storing anything. Return players' moves."""
     before = ledger.standings.all(proposed)
     again = RatedAgain(ledger, proposed, START, states_to_carry_now(ledger, proposed))
-    again.rate()
+    again.catch_up()
     after = {standing.player: standing for standing in again.standings()}
     now, then = (sorted(-each.rating for each in standings) for standings in (before, after.values()))
 

@@ -78,7 +78,7 @@ def exclude(
             raise OrderError(f"{name} is {'not' if undo else 'already'} excluded")
         kind, done = (OrderKind.INCLUDE, "included again") if undo else (OrderKind.EXCLUDE, "excluded")
         orders.add(Order(now, kind, name, None, on_one_line(reason)))
-        return _rate_again(settler, settler.holding(name), race.position, f"{name} was {done}")
+        return _rate_again(settler, settler.boards.holding(name), race.position, f"{name} was {done}")
 
 
 def skip(
@@ -99,7 +99,7 @@ def skip(
         position = ledger.races.position(race)
         if position is None:
             return []
-        boards = [board for board in settler.holding(race) if board.rule.finished]
+        boards = [board for board in settler.boards.holding(race) if board.rule.finished]
         return _rate_again(settler, boards, position, f"{race} was {done}")
 
 
@@ -129,7 +129,7 @@ def penalize(
         if stored is None:
             return []
         settler.settle(ledger.events.combined(event) if event else stored.result, now)
-        return settler.holding(race)
+        return settler.boards.holding(race)
 
 
 def is_skipped(ledger: Ledger, race: str) -> bool:
@@ -168,7 +168,9 @@ def merge_accounts(
                 f"{old.shown} and {kept.shown} both raced in {', '.join(together[:3])}: "
                 "accounts that raced each other cannot be merged"
             )
-        boards = {board.key: board for race in people.races_with(old.id) for board in settler.holding(race)}
+        boards = {
+            board.key: board for race in people.races_with(old.id) for board in settler.boards.holding(race)
+        }
         ledger.orders.add(Order(now, OrderKind.MERGE, old.id, kept.id, on_one_line(reason)))
         for by_player in people.hiding(old.id):
             with suppress(OrderError):  # the kept account is hidden already

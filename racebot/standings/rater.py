@@ -14,14 +14,13 @@ import numpy as np
 
 from racebot import __version__
 from racebot.errors import ModelError, PayloadError
-from racebot.ledger.rows import END, TEAM_RACE, Change, Leaderboard, RatedRow, Standing, State
+from racebot.ledger.rows import END, TEAM_RACE, Change, Leaderboard, Position, RatedRow, Standing, State
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import PlacedRace, TeamPolicy, outcome_of
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
-from racebot.ratings.model import REVISION, RatingModel
+from racebot.ratings.model import REVISION, Carries, RatingModel
 from racebot.ratings.models.hurdle import HurdleModel
-from racebot.standings.counting import states_to_carry
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +73,7 @@ class Rater:
         """Add standings, from which to start."""
         self._standings.update((standing.player, standing) for standing in standings)
 
-    def rate(self, result: RaceResult, note: str | None = None) -> RatedRow:
+    def rate_next(self, result: RaceResult, note: str | None = None) -> RatedRow:
         """Rate the next race and update the standings.
 
         A race that an order keeps from counting has a note, and so gets one that cannot be rated.
@@ -168,6 +167,43 @@ def current_rater(
         if s.player not in before or before[s.player].races_before
     )
     return Rater(board, carried, standings)
+
+
+def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None) -> dict[str, State]:
+    """Compute the states that players carry over into a leaderboard whose first race counts at `moment`.
+
+    Raises:
+        ModelError: its source has another model, or the model cannot carry over.
+    """
+    source = ledger.leaderboards.source(board)
+    if board.carry is None or source is None or moment is None:
+        return {}
+    rebuild = ledger.rebuilds.of(source)
+    if rebuild is not None and rebuild.board.model == board.model != source.model:
+        return {}  # its rebuild will rate this leaderboard again, too
+    own = None if board.id is None else ledger.rebuilds.of(board)
+    if own is not None and own.board.model != board.model:
+        return ledger.leaderboards.carried(board)  # its rebuild will carry ratings of the new model over
+    model = registry.create(board.model, board.parameters)
+    if source.model != board.model or not isinstance(model, Carries):
+        raise ModelError(
+            f"leaderboard {board.name!r} cannot carry over from {source.name!r}: they are rated by "
+            f"{board.model} and {source.model}; use one model that can carry over for both"
+        )
+    sequence, _ = ledger.ratings.sequence_at(source, Position(moment))
+    undone = {each.player: each for each in ledger.standings.before(source, sequence)}
+    standings = (ledger.standings.now(source) | undone).values()
+    before = {each.player: each.state for each in standings if each.races}
+    if not before:
+        return {}
+    states = model.carried(np.array(list(before.values())), board.carry.factor, board.carry.most_races)
+    return dict(zip(before, map(tuple, states.tolist()), strict=True))
+
+
+def states_to_carry_now(ledger: Ledger, board: Leaderboard) -> dict[str, State]:
+    """Compute the states that players carry over into a leaderboard with its current races."""
+    first = None if board.carry is None else ledger.races.first_position(board)
+    return {} if first is None else states_to_carry(ledger, board, first.counted_at)
 
 
 def current_states(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -> list[tuple[State, bool]]:

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 
 from racebot.ledger.leaderboards import Rebuild
 from racebot.ledger.rows import START, Leaderboard, Position, RatedRow, Standing, State
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import sources_first, states_to_carry_now
-from racebot.standings.rater import Rater, standings_before, this_platform
+from racebot.standings.rater import Rater, standings_before, states_to_carry_now, this_platform
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +79,7 @@ def update_ratings(
             elif rebuild is not None:
                 ledger.rebuilds.request(rebuild.board, start, why)
             if not is_rated and fits(board, again.left()):
-                again.rate()
+                again.catch_up()
                 again.store()
                 starts[_name(board)] = start
                 continue
@@ -132,6 +131,17 @@ def carry_out_rebuilds(
     return errors
 
 
+def sources_first(boards: Iterable[Leaderboard]) -> list[Leaderboard]:
+    """Sort leaderboards so that each comes after the one that it carries over from."""
+    named = {(board.category, board.name): board for board in boards}
+
+    def depth(board: Leaderboard, most: int = len(named)) -> int:
+        source = named.get((board.category, board.carry.source)) if board.carry is not None else None
+        return 0 if source is None or most == 0 else 1 + depth(source, most - 1)
+
+    return sorted(named.values(), key=depth)
+
+
 def fits(board: Leaderboard, races: int) -> bool:
     """Return whether races of a leaderboard can be rated inside a transaction. A new race always is."""
     return races <= 1 or races * _measured.get(_name(board), SECONDS_PER_RACE) <= LONGEST
@@ -165,7 +175,7 @@ class RatedAgain:
         """Rate only the races that count from a time on."""
         self._last = max(self._last, Position(moment))
 
-    def rate(self, progress: Callable[[int], None] = lambda _: None) -> None:
+    def catch_up(self, progress: Callable[[int], None] = lambda _: None) -> None:
         """Rate all stored races that are not rated yet. A further call rates those stored since.
 
         Raises:
@@ -181,7 +191,7 @@ class RatedAgain:
                     self._load(players - self._known)
                 self._rater.load(self._ledger.standings.of(self._board, players - self._known))
                 self._known |= players
-            self._rows += [self._rater.rate(stored.result, stored.note) for stored in races]
+            self._rows += [self._rater.rate_next(stored.result, stored.note) for stored in races]
             self._last = races[-1].position
             progress(len(self._rows))
         if (rated := len(self._rows) - before) >= BATCH:
@@ -257,11 +267,11 @@ def _carry_out(ledger: Ledger, rebuild: Rebuild, progress: Callable[[Rebuild, in
         start = rebuild.start if carried == ledger.leaderboards.carried(board) else START
         again = RatedAgain(ledger, board, start, carried)
         total = again.left()
-        again.rate(lambda races: progress(rebuild, races, total))
+        again.catch_up(lambda races: progress(rebuild, races, total))
     with ledger.transaction():
         if not ledger.rebuilds.is_current(rebuild) or states_to_carry_now(ledger, board) != carried:
             return False
-        again.rate()
+        again.catch_up()
         ledger.leaderboards.save(board)
         again.store()
         ledger.rebuilds.remove(board)

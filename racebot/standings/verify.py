@@ -10,8 +10,7 @@ from itertools import filterfalse
 from racebot.errors import DamagedRaceError, LedgerError
 from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standing, State
 from racebot.ledger.store import Ledger
-from racebot.standings.counting import states_to_carry_now
-from racebot.standings.rater import Rater, this_platform
+from racebot.standings.rater import Rater, states_to_carry_now, this_platform
 from racebot.standings.rebuild import BATCH
 
 REPAIR = f"run `racebot backfill`, or {RESTORE}"
@@ -88,7 +87,7 @@ def _problems(
         if damaged:
             continue  # later races would differ, too
         replayed.add(name)
-        row = rater.rate(stored.result, stored.note)
+        row = rater.rate_next(stored.result, stored.note)
         if number % BATCH == 0:
             progress(number)
         if ledger.ratings.holds(board, row):

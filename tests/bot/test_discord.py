@@ -146,7 +146,7 @@ async def test_pauses_grow_where_discord_names_none(channel: Channel, monkeypatc
 
 
 async def test_race_that_cannot_be_drawn_keeps_no_other_waiting(channel: Channel, monkeypatch) -> None:
-    def embeds(ledger: Ledger, settings: Settings, post: Post) -> list[Embed]:
+    def embeds(ledger: Ledger, settings: Settings, post: Post, rated: object) -> list[Embed]:
         assert post.race != NAME
         return [Embed(title=post.race, url=None, board="Any Orb")]
 

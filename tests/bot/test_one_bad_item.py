@@ -309,7 +309,7 @@ async def discord_posts(ledger: Ledger, backoff: Backoff, patch: pytest.MonkeyPa
     ledger.connection.write("UPDATE discord SET moves = '{' WHERE race = ?", f"{CATEGORY}/b")
     shown: list[str] = []
 
-    def draw(_: Ledger, __: Settings, post: Post) -> list[Embed]:
+    def draw(_: Ledger, __: Settings, post: Post, rated: object) -> list[Embed]:
         if post.race.endswith("/a"):
             _refuse()
         return [Embed(title=post.race, url=None)]

@@ -133,7 +133,8 @@ def answers(
             if rated.leaderboard.name == name:
                 shown = shown_race(ledger, settings, rated, settled=True)
                 yield "info box", race, info_block(shown, settings.texts)
-        embeds = race_embeds(ledger, settings, Post(race, "1234567890", "result", None, {}, None))
+        post = Post(race, "1234567890", "result", None, {}, None)
+        embeds = race_embeds(ledger, settings, post, settler.effects(race, None))
         yield "discord", race, body_of([each for each in embeds if each.board == name], settings.texts)
     chat = Answers(settler, settings)
     for player in people:

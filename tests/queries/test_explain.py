@@ -34,7 +34,7 @@ def rater(model: str, teams: TeamPolicy = TeamPolicy.INDIVIDUAL, **parameters: A
 
 def explained(on: Rater, race: RaceResult) -> dict[str, Explanation]:
     """Rate a race and explain it, by name."""
-    changes = on.rate(race).changes
+    changes = on.rate_next(race).changes
     whys = explain_race(on.model, on.teams, race, changes) if changes else {}
     return {player.removeprefix("id-"): why for player, (_, why) in whys.items()}
 

@@ -72,7 +72,7 @@ def test_annulment_ends_with_its_event(settler: Settler) -> None:
 def test_room_of_a_closed_event_keeps_the_result_that_counts(settler: Settler) -> None:
     event = created(settler)
     steps(settler).add_room(event, ROOM.name, ROOM)
-    settler.refresh_rules()
+    settler.boards.refresh()
     edited = result("room", "old ann", dnf="cy")
     settler.settle(edited, NOON + 5 * HOUR)
     assert settler.ledger.events.sources(event.name)[0].result == edited, "it is open"

@@ -87,7 +87,7 @@ class LedgerWork:
 
     def tell_of_event(self, room: str, *, ordered: bool = False) -> None:
         """Queue what a room has yet to hear about its event; a quiet room hears it only if `ordered`."""
-        self.settler.refresh_rules()  # the operator may have added the room
+        self.settler.boards.refresh()  # the operator may have added the room
         if not self._speaks:
             return
         step, row = self.ledger.orders.last_of_event(room), self.ledger.cases.get(room)

@@ -330,7 +330,7 @@ def test_an_order_about_a_race_that_others_decide_says_what_holds(talk: Talk, or
     assert said(replace(FINISHED, custom_goal=True)) == Texts().not_counted
     steps, event = week_one(talk)
     steps.add_room(event, NAME, RESULT)
-    talk.follower.settler.refresh_rules()
+    talk.follower.settler.boards.refresh()
     assert said() == IN_EVENT
     steps.close(event)
     assert said() == Texts().event_closed.format(event="Week 1", open=Count(False))
