@@ -218,7 +218,7 @@ class DiscordSender:
     def _body(self, post: Post) -> dict[str, Any] | None:
         """Return what a post should show now, None if it stays as it is."""
         with Ledger.open_to_read(self.ledger.path) as ledger:
-            rated = Settler(ledger, rating_rules(self.settings)).effects(post.race, post.result)
+            rated = Settler(ledger, rating_rules(self.settings)).rated(post.race, post.result)
             embeds = race_embeds(ledger, self.settings, post, rated)
             return body_of(embeds, self.settings.texts) if embeds else None
 

@@ -114,9 +114,8 @@ def import_file(
             report = settler.add_past_races(results, "import", counted=before)
             if unknown := unknown_sources(settler.rules, ledger.leaderboards.all()):
                 raise SettingsError(*unknown)
-        common.carry_out_rebuilds(ledger)
         _show_merge(report)
-        _show_rated(settings, settler, map(settler.current, report.leaderboards))
+        _finish(settings, settler, report.leaderboards)
 
 
 @app.command("export-races")
@@ -307,8 +306,7 @@ def rate_from_site(
             failed.append(error)
         for problem in problems:
             common.tell(f"left out: {problem}", to=common.notices)
-    common.carry_out_rebuilds(ledger)
-    _show_rated(settings, settler, ledger.leaderboards.all())
+    _finish(settings, settler)
     common.tell_waiting(settings, ledger)
     if failed:
         raise failed[0]
@@ -325,12 +323,14 @@ def _show_merge(report: PastRacesReport) -> None:
     console.print(", ".join(part for part in parts if part))
 
 
-def _show_rated(settings: Settings, settler: Settler, boards: Iterable[Leaderboard]) -> None:
-    """Fit the odds of leaderboards, and print their first places."""
+def _finish(settings: Settings, settler: Settler, boards: Iterable[Leaderboard] | None = None) -> None:
+    """Rate leaderboards again that wait for it. Fit the odds of these, or of all, and print them."""
     from racebot.study.fit import RATINGS_FROM  # loads joblib
 
-    ledger, fitted = settler.ledger, [common.tell_fitted_odds(settler, board) for board in boards]
-    for board in fitted:
+    ledger = settler.ledger
+    common.carry_out_rebuilds(ledger)
+    boards = ledger.leaderboards.all() if boards is None else map(settler.current, boards)
+    for board in [common.tell_fitted_odds(settler, each) for each in boards]:
         report = leaderboard_report(ledger, board, listing_of(settings, board))
         unrated = races_without_changes(ledger, board)
         tables.print_leaderboard(console, report, 10, sum(unrated.values()))

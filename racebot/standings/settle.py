@@ -87,7 +87,7 @@ class Settler:
             rater = current_rater(self.ledger, board, players, moment, result.name)
             row = rater.rate_next(result, self.ledger.races.note(board, result.name))
             found.append(RatedRace(board, result, row.changes, row.note))
-        return found
+        return sorted(found, key=lambda each: each.leaderboard.name)
 
     def settle(self, result: RaceResult, now: datetime) -> bool:
         """Rate a result that counts now, in one transaction. Return whether anything changed.
@@ -105,18 +105,8 @@ class Settler:
             self.ledger.events.update_room(self.ledger.people.amended(result))
             return False
 
-    def rated(self, name: str) -> list[RatedRace]:
-        """Return a stored race's effect on each leaderboard that rated it."""
-        stored = self.ledger.races.get(name)
-        if stored is None:
-            return []
-        rows = [
-            (board, self.ledger.ratings.get(board, name)) for board in self.boards.counting(stored.result)
-        ]
-        return [RatedRace(board, stored.result, row.changes, row.note) for board, row in rows if row]
-
-    def effects(self, name: str, unsettled: RaceResult | None) -> list[RatedRace]:
-        """Return a stored race's effect on each leaderboard of the ledger, or that of an unsettled result."""
+    def rated(self, name: str, unsettled: RaceResult | None = None) -> list[RatedRace]:
+        """Return a stored race's effect on each leaderboard that rated it, or that of an unsettled result."""
         stored = self.ledger.races.get(name)
         if stored is None:
             return [] if unsettled is None else self.preview(unsettled)
@@ -167,7 +157,10 @@ class Settler:
             rated = [result for result in past if (at := counts_at[result.name]) and at <= latest]
             waiting = [result for result in past if (at := counts_at[result.name]) and at > latest]
             for result in waiting if source == "backfill" else ():
-                self._wait_for(result, latest)
+                if self.ledger.cases.get(result.name) is None:  # follow it, as the bot does
+                    stands = {"standing": result.fingerprint(), "stands_since": result.ended_at}
+                    case = CaseRow(result.name, result.category, result.ended_at, latest, **stands)
+                    self.ledger.cases.save(case)
             for given in rated:
                 result, position, is_known = self._compared(given)
                 if is_known:
@@ -196,13 +189,6 @@ class Settler:
             update_ratings(self.ledger, since, "past races were added")
         left = len(past) - len(rated) - len(waiting)
         return PastRacesReport(new, changed, known, left, len(waiting), tuple(boards.values()))
-
-    def _wait_for(self, result: RaceResult, now: datetime) -> None:
-        """Follow a race whose result has to stand first, as the bot does."""
-        name, standing, since = result.name, result.fingerprint(), result.ended_at
-        if self.ledger.cases.get(name) is None:
-            case = CaseRow(name, result.category, since, now, standing=standing, stands_since=since)
-            self.ledger.cases.save(case)
 
     def rebuild(self, board: Leaderboard) -> int:
         """Rate all races of a leaderboard again, at once or by a rebuild. Return the number of rated races.

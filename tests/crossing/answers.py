@@ -134,7 +134,7 @@ def answers(
                 shown = shown_race(ledger, settings, rated, settled=True)
                 yield "info box", race, info_block(shown, settings.texts)
         post = Post(race, "1234567890", "result", None, {}, None)
-        embeds = race_embeds(ledger, settings, post, settler.effects(race, None))
+        embeds = race_embeds(ledger, settings, post, settler.rated(race))
         yield "discord", race, body_of([each for each in embeds if each.board == name], settings.texts)
     chat = Answers(settler, settings)
     for player in people:
