@@ -158,8 +158,8 @@ class Settler:
             waiting = [result for result in past if (at := counts_at[result.name]) and at > latest]
             for result in waiting if source == "backfill" else ():
                 if self.ledger.cases.get(result.name) is None:  # follow it, as the bot does
-                    stands = {"standing": result.fingerprint(), "stands_since": result.ended_at}
-                    case = CaseRow(result.name, result.category, result.ended_at, latest, **stands)
+                    category, at, standing = result.category, result.ended_at, result.fingerprint()
+                    case = CaseRow(result.name, category, at, latest, standing=standing, stands_since=at)
                     self.ledger.cases.save(case)
             for given in rated:
                 result, position, is_known = self._compared(given)

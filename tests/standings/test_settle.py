@@ -284,6 +284,14 @@ def test_preview_equals_settling_and_writes_nothing(settler: Settler) -> None:
     assert [c.races_before for c in preview.changes] == [1, 1, 0]
 
 
+def test_a_race_shows_its_leaderboards_in_one_order_before_and_after_it_counts(ledger: Ledger) -> None:
+    named = [replace(SIMPLE, name=name, goals=("Any Orb",)) for name in ("Sprint", "Cup")]
+    settler, race = Settler(ledger, RatingRules(SIMPLE, (*named,))), result("a", "ann bo")
+    before = [each.leaderboard.name for each in settler.preview(race)]
+    settler.settle(race, NOON)
+    assert before == [each.leaderboard.name for each in settler.rated("orb/a")] == ["Cup", "Sprint"]
+
+
 def test_a_goal_that_is_not_rated_has_no_preview(ledger: Ledger) -> None:
     settler = Settler(ledger, RatingRules(SIMPLE, goals={CATEGORY: frozenset({"All Orbs"})}))
     assert settler.preview(result("a", "ann bo")) == []
