@@ -83,7 +83,7 @@ def update(before: Columns, race: KernelRace, settings: TrueSkillParameters, ste
 
 def units(race: KernelRace) -> tuple[list[int], list[int], list[int]]:
     """Return each entrant's unit, and each unit's size and group, with the units best first."""
-    order = np.argsort(np.array(race.group), kind="mergesort")  # which is stable, also if compiled
+    order = np.argsort(np.asarray(race.group), kind="mergesort")  # which is stable, also if compiled
     rank = [0 for _ in order]
     for k in range(len(order)):
         rank[order[k]] = k
