@@ -25,8 +25,6 @@ from racebot.errors import (
 )
 from racebot.text.safe import printable
 
-__all__ = ["app", "main"]
-
 MAY_PASS = 75
 """Exit code of a failure that may be temporary: EX_TEMPFAIL of sysexits.h."""
 

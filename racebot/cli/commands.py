@@ -6,12 +6,13 @@ is chosen.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-from typer.main import get_group
+from typer.main import get_command_from_info
 
 from racebot import __version__
 
@@ -93,7 +94,6 @@ class _LazyGroup(TyperGroup):
             raise
 
     def list_commands(self, ctx: Any) -> list[str]:
-        del ctx
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> TyperCommand | None:
@@ -107,13 +107,14 @@ class _LazyGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands under their headings."""
-        del ctx
         width = max(map(len, COMMANDS))
         for title, section in SECTIONS.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(width), line) for name, line in section.items()])
 
 
+loaded = typer.Typer()
+"""The commands of the modules imported so far: `app` itself would build all of them at each start."""
 app = typer.Typer(
     cls=_LazyGroup,
     no_args_is_help=True,
@@ -124,6 +125,7 @@ app = typer.Typer(
 )
 
 
+@cache
 def load_command(name: str) -> TyperCommand:
     """Import a command's module and return the command.
 
@@ -131,7 +133,8 @@ def load_command(name: str) -> TyperCommand:
         KeyError: there is no such command.
     """
     import_module(f"racebot.cli.{_MODULES[name]}")
-    command = get_group(app).commands[name]
+    named = {each.name or getattr(each.callback, "__name__", ""): each for each in loaded.registered_commands}
+    command = get_command_from_info(named[name], pretty_exceptions_short=True, rich_markup_mode=None)
     assert isinstance(command, TyperCommand)  # noqa: S101
     return command
 

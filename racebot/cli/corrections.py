@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from racebot.cli import common
-from racebot.cli.commands import app
+from racebot.cli.commands import loaded
 from racebot.cli.common import Database, console, open_ledger, tell
 from racebot.cli.tables import print_rows
 from racebot.errors import NoSuchEntryError, OrderError, SettingsError
@@ -34,7 +34,7 @@ DAY = 86_400 * 1_000_000
 Reason = Annotated[str, typer.Option(help="Why; `racebot audit` shows it.")]
 
 
-@app.command()
+@loaded.command()
 def forget(player: Exactly, reason: Reason = "", yes: common.Yes = False, database: Database = None) -> None:
     """Erase a player's name, after a confirmation and a backup, and remove the player from all lists.
 
@@ -50,7 +50,7 @@ def forget(player: Exactly, reason: Reason = "", yes: common.Yes = False, databa
             tell(f"{found.id}: the name is erased")
 
 
-@app.command()
+@loaded.command()
 def hide(player: Exactly, reason: Reason = "", database: Database = None) -> None:
     """Hide a player in chat and on pages. Their races still count.
 
@@ -62,7 +62,7 @@ def hide(player: Exactly, reason: Reason = "", database: Database = None) -> Non
         tell(f"{_named(found)} is hidden")
 
 
-@app.command()
+@loaded.command()
 def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> None:
     """Show a hidden player again.
 
@@ -77,7 +77,7 @@ def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> N
         tell(f"{_named(found)} {wish if settler.ledger.people.is_hidden(found.id) else 'is shown again'}")
 
 
-@app.command()
+@loaded.command()
 def exclude(race: Race, reason: Reason, database: Database = None) -> None:
     """Exclude a race from the ratings, and rate its leaderboards again.
 
@@ -89,7 +89,7 @@ def exclude(race: Race, reason: Reason, database: Database = None) -> None:
         _carry_out(settler.ledger, rated, f"{stored.result.name} is excluded")
 
 
-@app.command()
+@loaded.command()
 def include(race: Race, reason: Reason = "", database: Database = None) -> None:
     """Include an excluded race again, at its original place in the order.
 
@@ -101,7 +101,7 @@ def include(race: Race, reason: Reason = "", database: Database = None) -> None:
         _carry_out(settler.ledger, rated, f"{stored.result.name} counts again")
 
 
-@app.command()
+@loaded.command()
 def skip(race: Race, reason: Reason = "", database: Database = None) -> None:
     """Keep a race from counting on leaderboards that need no record, before or after it counted.
 
@@ -113,7 +113,7 @@ def skip(race: Race, reason: Reason = "", database: Database = None) -> None:
         _carry_out(settler.ledger, rated, f"{name} is skipped")
 
 
-@app.command()
+@loaded.command()
 def count(race: Race, reason: Reason = "", database: Database = None) -> None:
     """Let a race count now on leaderboards that need no record. This undoes `skip`.
 
@@ -132,7 +132,7 @@ def count(race: Race, reason: Reason = "", database: Database = None) -> None:
         _carry_out(ledger, rated, f"{name} counts")
 
 
-@app.command()
+@loaded.command()
 def merge(
     old: Annotated[str, typer.Argument(help="The account to merge: its id, or name#1234.")],
     new: Annotated[
@@ -158,7 +158,7 @@ def merge(
         _carry_out(ledger, rated, f"the races of {_named(given_up)} are now those of {_named(kept)}")
 
 
-@app.command()
+@loaded.command()
 def annul(
     event: Annotated[str, typer.Argument(help="The event's name.")],
     player: Exactly,
@@ -179,7 +179,7 @@ def annul(
         tell(f"{found.title}: {subject.shown} {'counts again' if undo else 'is annulled'}")
 
 
-@app.command()
+@loaded.command()
 def penalty(
     race: Annotated[str, typer.Argument(help="The event's name, or the race's.")],
     player: Exactly,
@@ -209,7 +209,7 @@ def penalty(
         _carry_out(ledger, rated, f"{name}: {subject.shown}: {added}")
 
 
-@app.command()
+@loaded.command()
 def audit(database: Database = None, as_json: common.AsJson = False) -> None:
     """List all orders with date and reason, oldest first.
 

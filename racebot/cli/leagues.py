@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from racebot.cli import common, tables
-from racebot.cli.commands import app
+from racebot.cli.commands import loaded
 from racebot.cli.common import (
     AsJson,
     Database,
@@ -56,7 +56,7 @@ DONE = {"add": "added", "close": "closed", "reopen": "open again", "remove": "re
 Step = Literal["create", "add", "close", "reopen", "remove", "show", "list"]
 
 
-@app.command("event")
+@loaded.command("event")
 @reads_files
 def event_step(
     step: Annotated[Step, typer.Argument(help="What to do.")],
@@ -173,7 +173,7 @@ def _show(ledger: Ledger, event: Event, *, in_full: bool = False) -> None:
     tables.print_rows(console, None, columns, rows)
 
 
-@app.command("season")
+@loaded.command("season")
 def season(
     step: Annotated[Literal["start", "end", "list"], typer.Argument(help="What to do.")],
     name: Annotated[str, typer.Argument(help="The season's leaderboard. `list` needs none.")] = "",
@@ -278,7 +278,7 @@ def _successor(old: dict[str, Any], name: str) -> dict[str, Any]:
     return new | {"carry_over": carry | {"from": old["name"]}}
 
 
-@app.command("report")
+@loaded.command("report")
 def write_report(
     name: Annotated[str, typer.Argument(help="A leaderboard's name.")],
     file: Annotated[Path, typer.Argument(help="File to write: .html, a page that stands alone, or .csv.")],
@@ -310,7 +310,7 @@ def write_report(
     common.tell(f"{file}: {counted(len(rows), 'line')}")
 
 
-@app.command("seeds")
+@loaded.command("seeds")
 def show_seeds(
     name: Annotated[str, typer.Argument(help="A leaderboard's name.")],
     entrants: Annotated[

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from racebot.cli import common, tables
-from racebot.cli.commands import app
+from racebot.cli.commands import loaded
 from racebot.cli.common import Cluster, Database, Yes, console, notices, open_ledger, tell
 from racebot.cli.tables import NO_BOARDS
 from racebot.errors import ModelError, RacebotError
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 BoardName = Annotated[str | None, typer.Argument(help="One leaderboard. Default: all.")]
 
 
-@app.command()
+@loaded.command()
 def verify(database: Database = None) -> None:
     """Check the database file, and compare the stored ratings bit for bit with a replay.
 
@@ -64,7 +64,7 @@ def verify(database: Database = None) -> None:
     console.print("everything agrees")
 
 
-@app.command()
+@loaded.command()
 def rebuild(
     name: BoardName = None,
     database: Database = None,
@@ -103,7 +103,7 @@ def _end_with_worker() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-@app.command("backup")
+@loaded.command("backup")
 def make_backup(
     folder: Annotated[
         Path | None,
@@ -121,7 +121,7 @@ def make_backup(
         tell(str(common.back_up(settings, ledger, folder)))
 
 
-@app.command()
+@loaded.command()
 def improve(
     name: BoardName = None,
     yes: Yes = False,

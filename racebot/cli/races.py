@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from racebot.cli import common, tables
-from racebot.cli.commands import app
+from racebot.cli.commands import loaded
 from racebot.cli.common import (
     AsJson,
     Database,
@@ -51,7 +51,7 @@ USUAL_DAYS = 30
 """Days of past rooms to show, without `--since`."""
 
 
-@app.command()
+@loaded.command()
 def backfill(
     since: common.Since = None,
     category: Category = None,
@@ -72,7 +72,7 @@ def backfill(
         rate_from_site(settings, ledger, slugs, since)
 
 
-@app.command("import")
+@loaded.command("import")
 @reads_files
 def import_file(
     files: Annotated[
@@ -118,7 +118,7 @@ def import_file(
         _finish(settings, settler, report.leaderboards)
 
 
-@app.command("export-races")
+@loaded.command("export-races")
 def export_races(
     name: Annotated[str, typer.Argument(help="A leaderboard's name.")],
     file: Annotated[Path, typer.Argument(help="File to write: .json in the site's format, or .csv.")],
@@ -139,7 +139,7 @@ def export_races(
     common.tell(f"{file}: {counted(len(results), 'race')}" + (f"; left out: {missing}" if missing else ""))
 
 
-@app.command("rooms")
+@loaded.command("rooms")
 def show_rooms(
     name: Annotated[str, typer.Argument(help="A category's slug, or a leaderboard of racebot.toml.")],
     since: common.Since = None,
@@ -201,7 +201,7 @@ def _rows(room: Room, rules: RatingRules, boards: set[str], *, whole: bool) -> I
         yield tables.RoomRow(config.name, not verdict.counts, why, room.name, room.goal)
 
 
-@app.command("leaderboard")
+@loaded.command("leaderboard")
 def show_leaderboards(
     name: Annotated[str | None, typer.Argument(help="A leaderboard's name. Default: all.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Number of players to show.")] = None,
@@ -228,7 +228,7 @@ def show_leaderboards(
         common.tell_waiting(settings, ledger)
 
 
-@app.command("player")
+@loaded.command("player")
 def show_player(
     name: Annotated[str, typer.Argument(help="A player's name, in any case, or id.")],
     limit: Annotated[int, typer.Option(min=1, help="Number of races to show.")] = 20,
@@ -247,7 +247,7 @@ def show_player(
         tables.print_player(console, report)
 
 
-@app.command("race")
+@loaded.command("race")
 def show_race(
     name: Annotated[
         str, typer.Argument(help="A race's name, as in its address; the category may be left out.")

@@ -13,7 +13,7 @@ import typer
 
 from racebot.bot.status import status
 from racebot.cli import tables
-from racebot.cli.commands import app
+from racebot.cli.commands import loaded
 from racebot.cli.common import (
     AsJson,
     Database,
@@ -42,7 +42,7 @@ DEMO_CATEGORY = "sandbox"
 """The category of a demo's races."""
 
 
-@app.command()
+@loaded.command()
 def run(database: Database = None) -> None:
     """Watch the category's race rooms and update the ratings, until stopped.
 
@@ -72,7 +72,7 @@ def on_stop_signal(stop: Callable[[], object]) -> None:
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop))
 
 
-@app.command("status")
+@loaded.command("status")
 def show_status(database: Database = None, as_json: AsJson = False) -> None:
     """Show the state of the running bot: rooms, races waiting to be recorded, messages to deliver.
 
@@ -87,7 +87,7 @@ def show_status(database: Database = None, as_json: AsJson = False) -> None:
         tables.print_status(console, report)
 
 
-@app.command()
+@loaded.command()
 def health(database: Database = None) -> None:
     """Succeed if the database can be read, and the bot has seen its category within the last five minutes.
 
@@ -110,7 +110,7 @@ def health(database: Database = None) -> None:
     console.print("healthy")
 
 
-@app.command()
+@loaded.command()
 def web(
     host: Annotated[
         str, typer.Option(help="Address to listen on; 0.0.0.0 means all addresses.")
@@ -134,7 +134,7 @@ def web(
         raise cannot_listen(port, error) from None
 
 
-@app.command("export-site")
+@loaded.command("export-site")
 def export_site(
     folder: Annotated[Path, typer.Argument(help="Folder to write to; created if it does not exist.")],
     database: Database = None,

@@ -26,7 +26,7 @@ from rich.text import Text
 
 from racebot import __version__, logs
 from racebot.bot import discord
-from racebot.cli.commands import app
+from racebot.cli.commands import loaded
 from racebot.cli.common import ask_site, console, create_ledger, load_settings, print_json, tell
 from racebot.errors import LedgerError, NotFoundError, RacebotError, SettingsError, SiteError
 from racebot.ledger.lock import running
@@ -46,7 +46,7 @@ NONE = "none"
 """The answer of people who have no bot."""
 
 
-@app.command()
+@loaded.command()
 def setup(
     site: Annotated[str | None, typer.Option(help="The site's address; only a test site needs this.")] = None,
     league: Annotated[
@@ -227,7 +227,7 @@ def check_bot(site_url: str, slug: str, client_id: str, client_secret: str) -> N
     ask_site(site_url, check, attempts=2)
 
 
-@app.command()
+@loaded.command()
 def doctor(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print versions and settings, too, as JSON to attach to an issue.")

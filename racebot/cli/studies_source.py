@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 
 from racebot import plots
 from racebot.cli import common
-from racebot.cli.commands import app
+from racebot.cli.commands import loaded
 from racebot.cli.common import (
     READING,
     AsJson,
@@ -204,7 +204,7 @@ Register = Callable[[Callable[..., None]], Callable[..., None]]
 def study(argument: str, options: Mapping[str, Any], make: Callable[..., Any], name: str = "") -> Register:
     """Return a decorator that registers a command with options, which `make` turns into its one argument."""
     given = takes(argument, options, make)
-    return lambda function: app.command(name or None, cls=_Command)(given(function))
+    return lambda function: loaded.command(name or None, cls=_Command)(given(function))
 
 
 def studies(name: str = "") -> Register:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from racebot import logs
 from racebot.cli import tables
-from racebot.cli.commands import app
+from racebot.cli.commands import loaded
 from racebot.cli.common import cannot_listen, console, need_web, tell
 from racebot.errors import SettingsError
 from racebot.ledger.lock import utc_now
@@ -47,7 +47,7 @@ WIDEST = 100
 """Columns that chat fills at most."""
 
 
-@app.command()
+@loaded.command()
 def sandbox(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on this machine; 0 picks a free one.")
@@ -76,7 +76,7 @@ def sandbox(
         raise cannot_listen(port, error) from None
 
 
-@app.command()
+@loaded.command()
 def demo(
     speed: Annotated[float, typer.Option(min=0.1, max=20, help="Playback speed; 2 is twice as fast.")] = 1.0,
     database: Annotated[Path, typer.Option(help="The demo's ledger, which is overwritten.")] = DEMO_DATABASE,

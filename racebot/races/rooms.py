@@ -107,8 +107,7 @@ class RoomRule:
 
     def lists_only(self, goals: Collection[str]) -> bool:
         """Return whether a leaderboard with these goals has only a list of rooms. Its end chooses none."""
-        without_list = replace(self, rooms=(), until=None)
-        return bool(self.rooms) and not goals and without_list.by_goals_alone
+        return bool(self.rooms) and not goals and replace(self, rooms=(), until=None).by_goals_alone
 
     def judge(self, room: Room, goals: Collection[str]) -> Verdict:
         """Return whether a leaderboard with these goals chooses a room, and why."""

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from racebot.cli import app
+from racebot.cli.commands import app
 from racebot.cli.tables import print_proposal
 from racebot.errors import OrderError
 from racebot.ledger.rows import Leaderboard

@@ -15,7 +15,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from racebot.analysis import verdict
-from racebot.cli import app, studies_tables
+from racebot.cli import studies_tables
+from racebot.cli.commands import app
 from racebot.cli.common import print_json
 from racebot.errors import ModelError, NoSuchEntryError, RacebotError
 from racebot.files.read import read_races

@@ -8,8 +8,8 @@ from builders import result, settler_of
 from rich.console import Console
 from typer.testing import CliRunner
 
-from racebot.cli import app, tables
-from racebot.cli.commands import COMMANDS, SECTIONS
+from racebot.cli import tables
+from racebot.cli.commands import COMMANDS, SECTIONS, app
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.player import PlayerReport, player_report

@@ -9,7 +9,7 @@ import pytest
 from builders import CATEGORY, NOON, result, settler_of
 from typer.testing import CliRunner
 
-from racebot.cli import app
+from racebot.cli.commands import app
 from racebot.cli.setup import examine
 from racebot.errors import LedgerError, LedgerUnavailable, RacebotError
 from racebot.ledger.outbox import CaseRow, ChatBody, Message

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from racebot.cli.commands import COMMANDS, app, load_command
+from racebot.cli.commands import COMMANDS, load_command, loaded
 
 EXTRAS = ("jinja2", "numba", "starlette", "uvicorn")
 DATABASE = ("sqlite3", "sqlite_utils")
@@ -50,5 +50,5 @@ def test_a_program_loads_only_what_it_needs(code: str, unneeded: tuple[str, ...]
 def test_table_of_commands_is_complete() -> None:
     for name in COMMANDS:
         load_command(name)
-    registered = [each.name or getattr(each.callback, "__name__", "") for each in app.registered_commands]
+    registered = [each.name or getattr(each.callback, "__name__", "") for each in loaded.registered_commands]
     assert sorted(registered) == sorted(COMMANDS)
