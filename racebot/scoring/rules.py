@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from statistics import fmean, stdev
@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, Validation
 from racebot.errors import SettingsError
 from racebot.text.parse import did_you_mean
 
-_reader_of = cache(TypeAdapter)
+_reader: Callable[[], TypeAdapter[Rules]] = cache(lambda: TypeAdapter(Rules))
 Count = Annotated[int, Field(ge=1, le=10_000)]
 CountOrOff = Annotated[Count | None, BeforeValidator(lambda given: None if given == 0 else given)]
 """A part that 0 switches off, which a set of rules may have switched on."""
@@ -133,7 +133,7 @@ def rules_of(given: str | Mapping[str, Any], **more: object) -> Rules:
         raise SettingsError(f"scoring: no rules {name!r}{hint}; there are: {', '.join(NAMED)}")
     parts = {**NAMED.get(name, {}), **parts, **{part: own for part, own in more.items() if own is not None}}
     try:
-        return _reader_of(Rules).validate_python(parts)
+        return _reader().validate_python(parts)
     except ValidationError as error:
         problem, known = error.errors()[0], [each.name for each in fields(Rules)]
         part = str((*problem["loc"], "")[0])
