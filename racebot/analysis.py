@@ -195,12 +195,10 @@ def evaluate(
     (report,) = judging.evaluate([history], entries, since=since)
     if not report.races:
         raise PayloadError("no race is left to judge: choose an earlier `since`")
-    rows = []
-    for each in report.evaluations:
-        figures, margin = each.figures, report.margins[each.label][0]
-        rows.append(
-            Judged(each.label, figures.misordered, *margin, figures.log_loss, figures.calibration_error)
-        )
+    evaluated = ((each.label, each.figures, report.margins[each.label][0]) for each in report.evaluations)
+    rows = (
+        Judged(name, f.misordered, *margin, f.log_loss, f.calibration_error) for name, f, margin in evaluated
+    )
     found = Table(sorted(rows, key=lambda row: row.misordered))
     found.title = verdict(report)
     found.draw = lambda: plots.evaluation(report)

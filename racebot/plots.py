@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import webbrowser
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -54,15 +55,13 @@ def ratings(history: History, model: RatingModel, rows: Sequence[RatedPlayer]) -
     figure, (lines, points) = _axes(2)
     numbers = {name: number for number, name in enumerate(history.names)}
     shown = [numbers[row.name] for row in rows[:PLAYERS]]
-    dates: dict[int, list[Any]] = {number: [] for number in shown}
-    values: dict[int, list[int]] = {number: [] for number in shown}
+    found: dict[int, list[tuple[datetime, int]]] = {number: [] for number in shown}
     for step in replay(model, history):
         for player, value in zip(step.race.players.tolist(), model.points(step.after).tolist(), strict=True):
-            if player in dates:
-                dates[player].append(step.race.ended_at)
-                values[player].append(value)
+            if player in found:
+                found[player].append((step.race.ended_at, value))
     for number in shown:
-        lines.plot(dates[number], values[number], marker=".", label=history.names[number])
+        lines.plot(*zip(*found[number], strict=True), marker=".", label=history.names[number])
     lines.legend(fontsize="small")
     lines.set(title="Points of the first ten", ylabel="Points")
     lines.tick_params(axis="x", rotation=30)
@@ -86,16 +85,16 @@ def odds(rows: Sequence[Odds]) -> Any:
     return figure
 
 
-def scores(rows: Sequence[tuple[str, float, Sequence[float | None]]]) -> Any:
-    """Draw scores by par of a league: rows of a name, the total, and the score in each race, best first."""
+def scores(racers: Sequence[Any]) -> Any:
+    """Draw the scores by par of a league, and of each race, given its racers as in JSON, best first."""
     figure, (races, totals) = _axes(2)
-    for name, _, found in rows[:PLAYERS]:
-        shown = [np.nan if each is None else each for each in found]
-        races.plot(range(1, 1 + len(shown)), shown, marker=".", label=name)
+    for racer in racers[:PLAYERS]:
+        shown = [each["score"] if each else np.nan for each in racer.scores]
+        races.plot(range(1, 1 + len(shown)), shown, marker=".", label=racer.name)
     races.legend(fontsize="small")
     races.set(title="Scores by race", xlabel="Race", ylabel="Score")
     races.xaxis.get_major_locator().set_params(integer=True)
-    _distribution(totals, [total for _, total, _ in rows], "Score")
+    _distribution(totals, [racer.score for racer in racers], "Score")
     return figure
 
 

@@ -88,9 +88,8 @@ def evaluate(
     chosen = [Entry(name, each.model, each.parameters) for name, each in presets.items()]
     usual = source.usual(files)
     keys = model or ([] if presets else list(dict.fromkeys([usual[0], "trueskill"])))
-    models = [entry.model for entry in chosen] + [
-        key.rpartition("=")[2] for key in keys if key != EVERY_MODEL
-    ]
+    wanted = (key.rpartition("=")[2] for key in keys if key != EVERY_MODEL)
+    models = [*(entry.model for entry in chosen), *wanted]
     parts: list[list[Path] | None] = [[file] for file in files] if each and files else [files]
     histories = [source.history(part, models) for part in parts]
     if EVERY_MODEL in keys:
@@ -103,9 +102,8 @@ def evaluate(
         reports = judge(histories, chosen, since=since, earlier=season, progress=partial(advance, "models"))
     if not all(report.races for report in reports):
         raise PayloadError("no race is left to judge: choose an earlier --since")
-    named = [
-        (str(part[0]) if each and part else "", report) for part, report in zip(parts, reports, strict=True)
-    ]
+    names = [str(part[0]) if each and part else "" for part in parts]
+    named = list(zip(names, reports, strict=True))
     source.give(
         lambda: studies_tables.evaluation_json(named, presets),
         lambda: studies_tables.evaluations(console, named, full=full),
@@ -179,12 +177,7 @@ def show_scores(
     answer.give(
         lambda: table,
         lambda: tables.print_scores(console, title, rules, table),
-        lambda: plots.scores(
-            [
-                (row.name, row.score, [each["score"] if each else None for each in row.scores])
-                for row in table.racers
-            ]
-        ),
+        lambda: plots.scores(table.racers),
     )
 
 
@@ -265,12 +258,7 @@ def tune(
 
 
 @studies()
-def iterate(
-    files: Files = None,
-    param: ParamOption = None,
-    *,
-    source: Source,
-) -> None:
+def iterate(files: Files = None, param: ParamOption = None, *, source: Source) -> None:
     """Rate a whole history in several passes with iterated-elo, using the factors of a table.
 
     Example: racebot iterate games.csv --param passes=3

@@ -21,14 +21,26 @@ _CLOCK = re.compile(
     r"(?:(\d{1,4}) days?,? )?(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,20})?)", re.ASCII
 )
 _UNITS = re.compile(
-    r"(?:(\d{1,4}) ?d\w*)? ?(?:(\d{1,4}) ?h\w*)? ?(?:(\d{1,6}) ?m\w*)? ?(?:(\d{1,9}(?:\.\d{1,20})?) ?s\w*)?",
+    r"(?:(\d{1,4}) ?d(?:a[a-z]*)?)? ?(?:(\d{1,4}) ?h(?:[eor][a-z]*)?)? ?(?:(\d{1,6}) ?m(?:in[a-z]*)?)? ?"
+    r"(?:(\d{1,9}(?:\.\d{1,20})?) ?s(?:e[a-z]*)?)? ?(?:(\d{1,3}) ?ms)?",
     re.IGNORECASE | re.ASCII,
 )
+_LAST_UNIT = re.compile(r"(?<=\d)(?:(h)|m) ?(\d\d)$", re.IGNORECASE | re.ASCII)
+_PRIMES = str.maketrans("'′’hH\"″”", ":::::...", " ")
 POINTED = re.compile(r"^[1-9]\d{0,2}[.,]\d{3}$")
 _WITH_WORD = re.compile(r"[(\[]?(\d[\d.]*) ?([a-z]{2,})[)\]]?|(.*\S) ?[(\[]([a-z]{2,})[)\]]", re.I)
-_GAP = re.compile(r"\+\s*(\d[\d:.,]*)\s*s?(?:ec)?", re.IGNORECASE)
-_LAPS = re.compile(r"[+-]?\s*(\d{1,4})\s*(?:l|laps?|gir[io]|tours?|runden?)\.?(?: down)?", re.IGNORECASE)
-_PLACE = re.compile(r"[=tp(]?\s*([0-9]{1,6})(?:\.0*)?(?:st|nd|rd|th)?[=)]?(?: of \d+)?", re.IGNORECASE)
+_BEGINS_WITH_WORD = re.compile(r"([a-z][a-z.' ]*?) ?\*?(?:[(\[,:;–—-].*)?", re.IGNORECASE)
+_GAP = re.compile(r"(?:\+\s*|-(?=[\d:]+\.\d{3}$))(\d.*?)\s*(?:s(?:ec)?)?", re.IGNORECASE)
+_LAPS = re.compile(
+    r"[+-]?\s*(\d{1,4})\s*(?:l|laps?|lap\(s\)|gir[io]|tours?|runden?|vueltas?)\.?(?: down)?", re.IGNORECASE
+)
+_ORDINAL = r"(?:\.?(?:st|nd|rd|th|er|ère|re|e|è|ème|eme|º|°|ª))?"
+_PLACE = re.compile(
+    rf"(?:[=#tp(\[]|t-)?\s*([0-9]{{1,6}})(?:[.,]0*)?{_ORDINAL}(?: place)?[=t)\]]?"
+    rf"(?:(?: of | ?/ ?| ?[–-] ?)([0-9]{{1,6}}){_ORDINAL})?",
+    re.IGNORECASE,
+)
+_NAMED_PLACES = {name: number for number, names in enumerate(KNOWN["places"], start=1) for name in names}
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15}|,(?!\d{3}$)\d{1,15})?")
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _MONTH = r"(?P<month>[a-z]{3})[a-z]*\.?"
@@ -47,56 +59,53 @@ _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _UNIX = re.compile(r"(\d{9,10})(\d{3})?(\.\d+)?")
 Meaning = EntrantStatus | None
 """What a word stands for. None for a player who is no entrant."""
-OUTCOMES: dict[str, Meaning] = {
-    "dnf": EntrantStatus.DNF,
-    "dq": EntrantStatus.DQ,
-    "dsq": EntrantStatus.DQ,
-    "dns": None,
-    "done": EntrantStatus.DONE,
-}
+DONE, DNF, DQ = EntrantStatus.DONE, EntrantStatus.DNF, EntrantStatus.DQ
+OUTCOMES: dict[str, Meaning] = {"dnf": DNF, "dq": DQ, "dsq": DQ, "dns": None, "done": DONE}
 """Results that a word can stand for."""
 WORDS = {word: OUTCOMES[name] for name, words in KNOWN["words"].items() for word in words}
 """What a cell says in place of a time or a place, in lower case."""
 LETTERS = {letter: OUTCOMES[name] for name, letters in KNOWN["letters"].items() for letter in letters}
 """What the column `positionText` says, in lower case."""
-MEANINGS: dict[Meaning, str] = {
-    EntrantStatus.DNF: "not finished",
-    EntrantStatus.DQ: "disqualified",
-    EntrantStatus.DONE: "finished",
-    None: "not an entrant",
-}
-NOTHING = frozenset({"\\n", "null", "na", "n/a", "n.a.", "nan", "none", "nat", "#n/a"})
-"""What databases and programs write into an empty cell, in lower case."""
+MEANINGS = {DNF: "not finished", DQ: "disqualified", DONE: "finished", None: "not an entrant"}
+SIGNS = {name: frozenset(texts) for name, texts in KNOWN["signs"].items()}
+"""Other texts by what they stand for, in lower case."""
+NOTHING = SIGNS["nothing"]
+NOBODY = NOTHING | SIGNS["nobody"]
 ABSENT = NOTHING | {"", "-", "–", "—"}
 """Cells of a wide table that say that a player was not in a race."""
-DRAWN = frozenset({"draw", "drawn", "tie", "tied", "½-½", "1/2-1/2", "0.5-0.5", "=", "d", "remis", "nul"})
-UNPLAYED = ABSENT | {"*", "tbd", "vs", "bye", "freilos", "exempt"}
+UNPLAYED = ABSENT | SIGNS["walkover"] | SIGNS["unplayed"]
 """What stands for the result or a player of a game that is not played."""
-SAME_TIME = frozenset({"s.t.", "st", "same time", "m.t.", ",,"})
-"""What stands for the time of the line above."""
-TRUE = frozenset({"true", "t", "yes", "y", "1", "x", "1.0"})
 
 
 class BadCellError(Exception):
     """A cell that cannot be read. The arguments are its column, and what is wrong with the fix."""
 
 
+def quoted(argument: str) -> str:
+    """Return an argument of a command, in quotation marks if a shell needs them."""
+    return argument if re.fullmatch(r"[\w:.,=+-]+", argument) else f'"{argument}"'
+
+
 def _bad(column: str, text: str, problem: str, *words: str) -> BadCellError:
     """Return an error that says how to write a cell, and how to say what its text means."""
-    means = " or ".join(f"{word}={text[:20]}" for word in words)
-    ask = f", or say what it means, as in --words {means}" if means else ""
+    means = " or ".join(quoted(f"{word}={text}") for word in words)
+    ask = f", or say what it means, as in --words {means}" if means and len(text) < 50 else ""
     return BadCellError(column, f"{reprlib.repr(text)} is {problem}{ask}")
 
 
 @lru_cache(maxsize=10_000)
 def microseconds(text: str) -> int:
-    """Read `h:mm:ss`, `mm:ss` or seconds, with or without decimals, `1h 2m 3s`, or an ISO 8601 duration."""
+    """Read `h:mm:ss`, `mm:ss`, `2h 3m 4s`, `2h03`, `2h03'04"5`, seconds, or an ISO 8601 duration."""
     plain = text if "day" in text else text.replace(",", ".")
+    if any(sign in text for sign in "'′’"):
+        plain = plain.replace("''", '"').translate(_PRIMES).rstrip(".")
+    plain = _LAST_UNIT.sub(lambda match: f"{match[0]}{'m' if match[1] else 's'}", plain)
     if text and (match := _CLOCK.fullmatch(plain) or _UNITS.fullmatch(plain)):
-        days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+        days, hours, minutes, seconds, *small = (float(part or 0) for part in match.groups())
         # Minutes and seconds end at 59 below a larger unit: 99:99:99 is a program's sign for no time.
         if not ((match[2] and minutes >= 60) or (match[3] and seconds >= 60)):
-            return round(math.fsum([days * 86_400, hours * 3600, minutes * 60, seconds]) * 1_000_000)
+            own = [days * 86_400, hours * 3600, minutes * 60, seconds, sum(small) / 1000]
+            return round(math.fsum(own) * 1_000_000)
     try:
         return parse_duration(text if "D" in text.upper() else text.upper().replace("PT", "P0DT"))
     except ValueError:
@@ -108,15 +117,18 @@ def gap(text: str) -> tuple[int, int] | None:
     """Read `+0:12`, `+5.478` or `+1 lap` as laps and microseconds behind the first; None for no gap."""
     if laps := _LAPS.fullmatch(text):
         return int(laps[1]), 0
-    match = _GAP.fullmatch(text)
-    return (0, microseconds(match[1])) if match else None
+    with suppress(BadCellError):
+        return (0, microseconds(match[1])) if (match := _GAP.fullmatch(text)) else None
+    return None
 
 
 @lru_cache(maxsize=10_000)
 def place(text: str) -> int:
-    """Read `1`, `1.`, `1.0`, `1st`, `=3`, `3=`, `(3)`, `P3`, `T3` or `3 of 20`."""
+    """Read `1`, `1.`, `1.0`, `1st`, `1er`, `1º`, `#1`, `=3`, `T3`, `3-4` for a tie, `3 of 20`, or `first`."""
+    if named := _NAMED_PLACES.get(text.lower()):
+        return named
     match = _PLACE.fullmatch(text)
-    if match is None or not int(match[1]):
+    if match is None or not 0 < int(match[1]) <= int(match[2] or match[1]):
         raise _bad("place", text, "not a place: write 1, 2, 3 and so on, DNF or DNS", "dns", "dnf")
     return int(match[1])
 
@@ -161,7 +173,7 @@ def moment(text: str, month_first: bool | None) -> datetime:
         found = found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC)
         if found.year in YEARS:
             return found
-    raise _bad("ended_at", text, "not a date: write 2026-03-01 or 2026-03-01T20:15:00Z")
+    raise _bad("ended_at", text, "not a date: write 2026-03-01 or 2026-03-01T20:15Z, or add --columns date=")
 
 
 def _of_24_hours(match: re.Match[str]) -> str:
@@ -175,7 +187,20 @@ def with_word(text: str) -> tuple[str, str]:
     """Split `5 DNF`, `(5 DNC)` or `Di (DNF)` before its word for no finish; without one, that is empty."""
     match = None if _LAPS.fullmatch(text) else _WITH_WORD.fullmatch(text)
     name, word = filter(None, match.groups()) if match else (text, "")
-    return (name, word) if WORDS.get(word.lower(), EntrantStatus.DONE) != EntrantStatus.DONE else (text, "")
+    return (name, word) if WORDS.get(word.lower(), DONE) != DONE else (text, "")
+
+
+@lru_cache(maxsize=10_000)
+def told(text: str) -> str:
+    """Return the word for no result in a cell such as `5 DNF`, `Ret (engine)` or `D.N.F.`, or the cell."""
+    if not text[:1].isalpha():
+        return with_word(text)[1] or text
+    if text.lower() in WORDS or (match := _BEGINS_WITH_WORD.fullmatch(text)) is None:
+        return text
+    word = re.sub(r"[.' ]+", " ", match[1]).strip()
+    short = word.replace(" ", "")
+    known = (each for each in (word, short) if each.lower() in WORDS or each.lower() in NOTHING)
+    return next(known, with_word(text)[1] or text)
 
 
 def is_result(text: str) -> bool:

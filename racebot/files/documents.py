@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from racebot.errors import PayloadError
-from racebot.files.cells import KNOWN
+from racebot.files.cells import KNOWN, SIGNS
 from racebot.files.rows import MOST_LINES
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import parse_race
@@ -41,6 +41,7 @@ class _Program:
     session: str = ""
     finish: str = ""
     base: int = 1
+    refused: str = "results without a race, as of practice or records"
 
     def records(self, document: Any) -> list[Record] | None:
         """Return the records of a document, or None if it has another form."""
@@ -49,7 +50,7 @@ class _Program:
             return None
         found: list[Record] = []
         for entrant in entrants:
-            if self._session(entrant) in RACE_SESSIONS:
+            if self._session(entrant) in SIGNS["races"]:
                 record = {ours: _value(entrant, form) for ours, form in self.columns.items()}
                 if "#" in self.columns.values() and any(record.values()):  # an empty slot has no name
                     record["place"] = len(found) + 1
@@ -65,8 +66,6 @@ class _Program:
         return str(session or "").lower().rstrip("0123456789")
 
 
-RACE_SESSIONS = {"race", "r", "feature", "sprint", "heat race"}
-"""Words for a session that is a race, rather than practice or qualifying."""
 NO_FINISH = {None, 0, 9999, 2**31 - 1}
 PROGRAMS = {name: _Program(**form) for name, form in KNOWN["programs"].items()}
 
@@ -101,9 +100,7 @@ def read_exported(lines: Iterator[str], left_out: Counter[str]) -> list[RaceResu
 
 def _exported(line: Mapping[str, str]) -> Record:
     row = {column: without_apostrophe(line[column] or "") for column in EXPORTED}
-    typed: dict[str, Any] = {
-        column: row[column] == "true" for column in ("custom_goal", "recorded", "recordable")
-    }
+    typed: dict[str, Any] = {each: row[each] == "true" for each in ("custom_goal", "recorded", "recordable")}
     return row | typed | {"place": row["place"] and int(row["place"])}
 
 
@@ -130,12 +127,15 @@ def documents_of(rows: Iterable[Record]) -> Iterator[dict[str, Any]]:
 def _document(text: str) -> Any:
     if sum(map(text.count, ",[{")) > MOST_VALUES:
         raise PayloadError(f"more than {MOST_VALUES:,} values: split it into several files")
-    first, _, rest = text.strip().partition("\n")
-    if rest:
+    lines = [line for line in text.splitlines() if line.strip() and line.strip()[0] not in "#/"]
+    if lines[1:]:
         with suppress(PayloadError):
-            read_json(first)
-            return [read_json(line) for line in text.splitlines() if line.strip()]
-    return read_json(text)
+            read_json(lines[0])
+            return list(map(read_json, lines))
+    try:
+        return read_json(text)
+    except PayloadError as error:
+        raise PayloadError(f"{error}: correct it, or save a table as CSV") from None
 
 
 def _site_races(document: Any) -> Iterator[Any]:
@@ -176,8 +176,8 @@ def _records(document: Any) -> tuple[str, list[Record]]:
             return name, records
         if records is not None:
             wanted = "export those of a race, or a table with race, player and place"
-            raise PayloadError(f"{name} results without a race, as of practice or records: {wanted}")
-    found = list(islice(_exploded(document, {}), MOST_LINES + 1))  # the table refuses one more
+            raise PayloadError(f"{name}, {program.refused}: {wanted}")
+    found = list(islice(filter(None, _exploded(document, {})), MOST_LINES + 1))  # the table refuses one more
     if not found:
         raise PayloadError(
             "no races: neither saved from racetime.gg, nor a list of objects, one for each entrant"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from racebot.errors import PayloadError
 from racebot.files import cells
-from racebot.files.cells import ABSENT, DRAWN, TRUE, UNPLAYED, BadCellError
+from racebot.files.cells import ABSENT, KNOWN, SIGNS, UNPLAYED, BadCellError
 from racebot.files.options import COLUMNS, FLAGS, RESULTS, TOTAL, Header, Layout, ReadOptions, few, plain
 from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.text.format import counted
@@ -30,20 +30,13 @@ _SAMPLE = 500
 _RACE_NAME = re.compile(
     r"(?:r|rd|race|round|heat|stage|game|match|week|event|q|qualifier|gp|leg|lauf|rennen|manche|gara)? ?\d+"
 )
-_SCORES = [
-    form.replace("score", word)
-    for word in ("score", "goals", "points", "legs", "frames", "sets", "maps", "runs")
-    for form in ("{} score", "score {}", "score{}")
-]
-_SCORE_OF = dict.fromkeys(("win", "won", "w", "1", "1.0"), "1-0") | dict.fromkeys(("0.5", "½"), ".5-.5")
-_SCORE_OF |= dict.fromkeys(("loss", "lost", "lose", "l", "0", "0.0"), "0-1")
+_SCORES = [form.replace("score", word) for word in KNOWN["scores"] for form in KNOWN["scores_of"]]
 _FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
-_WINNERS = dict.fromkeys(DRAWN, _EQUAL) | dict.fromkeys(
-    ("1", "player1", "player 1", "a", "white", "home"), _FIRST
+_DRAWN = dict.fromkeys(SIGNS["drawn"], _EQUAL)
+_RESULTS = _DRAWN | dict.fromkeys(SIGNS["first_won"], _FIRST) | dict.fromkeys(SIGNS["second_won"], _SECOND)
+_WINNERS = (
+    _DRAWN | dict.fromkeys(SIGNS["first_player"], _FIRST) | dict.fromkeys(SIGNS["second_player"], _SECOND)
 )
-_WINNERS |= dict.fromkeys(("2", "player2", "player 2", "b", "black", "away"), _SECOND)
-_SUMMARIES = {"total", "totals", "sum", "average", "avg", "mean", "median", "gesamt", "summe", "entrants"}
-"""Names of rows of a wide table that are no player and no race."""
 _TELL = {"race", "player", *RESULTS}
 """Columns by which the line with the names of columns is told."""
 Line = Mapping[str, str]
@@ -74,7 +67,7 @@ class Grid:
 
     Attributes:
         rows: the rows below the names of columns.
-        width: the number of columns.
+        header: the names of columns.
         where: the texts that a row needs to count, by the position of their column.
         columns: the file's own names of the columns that are used, by ours.
         notes: how it was read.
@@ -82,7 +75,7 @@ class Grid:
 
     path: Path
     rows: Iterator[Row]
-    width: int
+    header: list[str]
     where: Mapping[int, Iterable[str]]
     lines_of: Callable[[int, list[str]], Iterable[Line]]
     columns: Mapping[str, str]
@@ -97,9 +90,10 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
     """
     notes, lines = rows
     start = list(islice(lines, _SAMPLE))
-    for number, row in start:
-        if len(row) > MOST_COLUMNS:
+    for at, (number, row) in enumerate(start):
+        if any(row[MOST_COLUMNS:]):
             raise PayloadError(f"{path}, line {number}: more than {MOST_COLUMNS:,} columns: remove some")
+        start[at] = number, row[:MOST_COLUMNS]
     filled = [at for at, (_, row) in enumerate(start) if any(row)]
     best = 1, Header([], options)
     for above, at in enumerate(filled[:_LAST_HEADER]):
@@ -111,7 +105,7 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
             notes += [f"{counted(above, 'line')} above the names of columns not used"] if above else []
             notes += _notes(f"{path}, line {number}", header, found)
             body, where = chain(start[at + 1 + found.skip :], lines), _where(path, header, options)
-            return Grid(path, body, len(row), where, found.of, found.columns, notes)
+            return Grid(path, body, row, where, found.of, found.columns, notes)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header
     raise _refusal(path, *best, options)
@@ -145,21 +139,20 @@ class _Recognizer:
         columns = self._results()
         if layout in {Layout.PLAYERS, Layout.RACES}:
             return self._wide(layout is Layout.PLAYERS, columns)
-        if layout is None:
+        if layout is None and not self.options.columns.keys() & set(RESULTS):
             others = [at for at in columns if at not in header.used]
             if has_player and header.results() and not has_race and len(others) > 1:
                 if all(map(self._names_race, others)):
                     return self._wide(True, columns)
                 names = few([header.names[at] for at in others], 3)
-                raise PayloadError(
-                    f"{self.path}: one race, or a race in each of the columns {names}? Add --layout long "
-                    "for one race, or --layout players"
-                )
+                fix = "Add --layout long for one race, or --layout players"
+                raise PayloadError(f"{self.path}: one race, or a race in each of the columns {names}? {fix}")
             if pair := header.pair():
                 return _two_players(header, pair, self.path.stem)
             if not has_player and (ordered := header.in_order()):
                 return _in_order(header, ordered, self.path.stem)
-            if has_player and not header.results() and len(others) > 1 and "race" not in header.at:
+            races = all(map(self._names_race, others))
+            if has_player and not header.results() and len(others) > 1 and (races or "race" not in header.at):
                 return self._wide(True, columns)
             if has_race and not has_player and len(columns) > 1 and self._races_differ():
                 return self._wide(False, columns)
@@ -178,10 +171,10 @@ class _Recognizer:
         dates = {text for row in self.below[:1] for text in row if cells.is_date(text)}
         for at, name in enumerate(self.header.plain):
             if name and at not in keys and name not in totals and not TOTAL.fullmatch(name):
-                texts = {cells.with_word(row[at])[1].lower() or row[at].lower() for row in self.below} - dates
-                known = [text in words or cells.is_result(text) for text in texts]
+                texts = {cells.told(row[at]).lower() for row in self.below} - dates
+                results = sum(map(cells.is_result, texts - words))
                 # One unknown word among the results of a race is an error, and no reason to leave it out.
-                if any(texts) and (all(known) or (self._names_race(at) and 2 * sum(known) > len(known))):
+                if any(texts) and (texts <= words or 2 * results >= len(texts - words) > 0):
                     found.append(at)
         return found
 
@@ -199,6 +192,8 @@ class _Recognizer:
     def _wide(self, by_player: bool, columns: Sequence[int]) -> Lines | None:
         """Read rows that are a race with a column for each player, or a player with one for each race."""
         header, below = self.header, self.below
+        if by_player:
+            header.at.pop("race", None)
         ours, theirs = ("player", "race") if by_player else ("race", "player")
         key = header.at.get(ours) or (() if by_player else header.at.get("ended_at")) or (0,)
         columns = [at for at in columns if at not in key]
@@ -215,15 +210,17 @@ class _Recognizer:
         else:
             titles |= header.titles("ended_at")
         kind = self.options.columns.get("cells") or self._kind(
-            by_player, columns, [row for row in below if plain(row[key[0]]) not in _SUMMARIES]
+            by_player, columns, [row for row in below if plain(row[key[0]]) not in SIGNS["summaries"]]
         )
         if kind not in RESULTS:
             raise PayloadError(f"--columns cells={kind}: write cells=place, cells=time or cells=score")
+        if by_player and "cells" not in self.options.columns:
+            columns = [at for at in columns if self._names_race(at) or not self._is_rating(at, kind, below)]
 
         def lines(number: int, row: list[str]) -> Iterator[Line]:
             name = " ".join(row[at] for at in key).strip()
-            for at in columns if (name or not by_player) and plain(name) not in _SUMMARIES else ():
-                if row[at].lower() not in ABSENT:
+            for at in columns if (name or not by_player) and plain(name) not in SIGNS["summaries"] else ():
+                if cells.told(row[at]).lower() not in ABSENT:
                     line = {kind: row[at], ours: name or f"line {number}", theirs: header.names[at]}
                     if "ended_at" in titles:
                         line |= {"ended_at": dates[at]} if by_player else header.texts(row, "ended_at")
@@ -232,25 +229,32 @@ class _Recognizer:
         note = f"a column for each {theirs}, with {kind}s: {few([header.names[at] for at in columns])}"
         return Lines(lines, titles, (*columns, *key), note, len(self.below) - len(below))
 
+    @staticmethod
+    def _is_rating(at: int, kind: str, below: Sequence[list[str]]) -> bool:
+        """Return whether the numbers of a column are too high for places, or whole among times."""
+        found = [row[at].partition(".")[0] for row in below if row[at][:1].isdecimal()]
+        whole = bool(found) and all(map(str.isdecimal, found))
+        return whole and (kind == "time" or (kind == "place" and min(map(int, found)) > len(below)))
+
     def _kind(self, by_player: bool, columns: Sequence[int], below: Sequence[list[str]]) -> str:
         """Return what the cells of a wide table hold, or ask."""
         words = self._words()
-        rows = [[cells.with_word(row[at])[1].lower() or row[at].lower() for at in columns] for row in below]
+        rows = [[cells.told(row[at]).lower() for at in columns] for row in below]
         races = zip(*rows, strict=True) if by_player else rows
         known = ([text for text in race if text not in words and cells.is_result(text)] for race in races)
         numbers = list(filter(None, known))
         placed = sum(map(cells.are_places, numbers))
         if any(":" in text for race in numbers for text in race):
             if placed:
-                raise PayloadError(
-                    f"{self.path}: some columns have times and some places: keep those of one kind"
-                )
+                fix = "keep those of one kind, or add --columns place=NAME or time=NAME for one race"
+                raise PayloadError(f"{self.path}: some columns have times and some places: {fix}")
             return "time"
         if 2 * placed > len(numbers):
             return "place"
+        fix = "with --lowest-wins if less is, cells=time for seconds, or place=NAME for one column of results"
         raise PayloadError(
-            f"{self.path}: the numbers are no places of races, whose best is 1: add --columns cells=score if "
-            "more is better, with --lowest-wins if less is, or --columns cells=time for seconds"
+            f"{self.path}: results in {few([self.header.names[at] for at in columns], 3)}, but no place 1: "
+            f"add --columns cells=score if more is better, {fix}"
         )
 
 
@@ -264,16 +268,21 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
         for each, number in zip(names, "12", strict=True)
     ]
     told = [at for at in (scores if None not in scores else [result]) if at is not None]
-    seen: Counter[str] = Counter()
+    seen, draws = Counter[str](), SIGNS["true"] | SIGNS["drawn"]
 
     def places(row: Sequence[str]) -> tuple[str, str] | None:
         """Return the places of the two, or None if they did not play."""
-        if any(row[at].lower() in UNPLAYED for at in pair):
+        one, two = (row[at].casefold() for at in pair)
+        if {one, two} & UNPLAYED or any(row[at].lower() in SIGNS["walkover"] for at in told):
             return None
         if winner == pair[0]:
-            return _EQUAL if draw is not None and row[draw].lower() in TRUE | DRAWN else _FIRST
+            return _EQUAL if draw is not None and row[draw].lower() in draws else _FIRST
         if winner is not None and row[winner].lower() not in UNPLAYED:
-            return _of_winner(row[winner], row[pair[0]], row[pair[1]])
+            won = {**_WINNERS, two: _SECOND, one: _FIRST}
+            if row[winner].casefold() not in won:
+                name = reprlib.repr(row[winner])
+                raise BadCellError("winner", f"{name} is neither of the players, nor draw")
+            return won[row[winner].casefold()]
         if told and not any(row[at].lower() in UNPLAYED for at in told):
             return _of_score(":".join(row[at] for at in told))
         if not told and winner is None:
@@ -295,19 +304,13 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
     return Lines(lines, columns, used, f"each line is a race of two, {names[0]!r} and {names[1]!r}")
 
 
-def _of_winner(winner: str, one: str, two: str) -> tuple[str, str]:
-    own, text = {two.casefold(): _SECOND, one.casefold(): _FIRST}, winner.casefold()
-    if (places := own.get(text) or _WINNERS.get(text)) is None:
-        raise BadCellError("winner", f"{reprlib.repr(winner)} is neither of the players, nor draw")
-    return places
-
-
 def _of_score(text: str) -> tuple[str, str]:
     """Return the places for `1-0`, `½-½` or `3:2`, or for the first player's `win`, `draw` or `1`."""
     lower = text.lower().replace(" ", "")
-    score = _SCORE_OF.get(lower) or (".5-.5" if lower in DRAWN else lower.replace("½", ".5"))
+    if lower in _RESULTS:
+        return _RESULTS[lower]
     try:
-        one, two = map(float, re.split(r"[-–:]", score))
+        one, two = map(float, re.split(r"[-–:]", lower.replace("½", ".5")))
     except ValueError:
         problem = f"{reprlib.repr(text)} is no result of two players: write 1-0, 0-1 or ½-½"
         raise BadCellError("result", problem) from None
@@ -332,8 +335,9 @@ def _in_order(header: Header, columns: Sequence[int], stem: str) -> Lines:
 
 def _notes(where: str, header: Header, found: Lines) -> Iterator[str]:
     for at, name in enumerate(header.plain):
-        if header.plain.index(name) in header.used - {at}:
-            raise PayloadError(f"{where}, column {at + 1}: {header.names[at]!r} is repeated: remove it")
+        if header.plain.index(name) in {*header.used, *found.used} - {at}:
+            fix = "remove or rename one"
+            raise PayloadError(f"{where}, column {at + 1}: {header.names[at]!r} is repeated: {fix}")
     titles = {ours: title for ours, title in found.columns.items() if ours in header.at}
     renamed = [f"{ours}={title}" for ours, title in titles.items() if plain(title) != plain(ours)]
     used = {*found.used, *(at for ours in titles for at in header.at[ours])}

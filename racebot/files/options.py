@@ -129,7 +129,7 @@ def options_of(
 
 def _pairs(option: str, text: str | None, form: str) -> dict[str, str]:
     """Parse `a=b,c=d`."""
-    parts = [part.partition("=") for part in (text or "").split(",") if part.strip()]
+    parts = [part.partition("=") for part in re.split(r",(?=[^,=]*=)", text or "") if part.strip()]
     if not all(name.strip() and sign for name, sign, _ in parts):
         raise SettingsError(f"{option} {text}: write {form}")
     return {name.strip(): value.strip() for name, _, value in parts}

@@ -61,6 +61,9 @@ class Ranking:
             BadCellError: some finishers have a place, a time or a score, and some have not.
         """
         own = [each.entrant for each in finishers]
+        leader, *rest = [each.finish_time for each in own if each.finish_time is not None] or [0]
+        as_gaps = len(own) > 2 and rest and leader > 2 * max(rest) and rest == sorted(rest)
+        self.places.update({"timed": bool(leader), "with times as gaps": bool(as_gaps)})
         first = min((each.finish_time for each in own if each.finish_time is not None), default=None)
         if first == 0 and not any(each.behind for each in finishers):
             raise BadCellError(

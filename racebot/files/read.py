@@ -77,6 +77,9 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         notes += [f"{file.path.name}: {note}" for note in reader.notes]
         places.update(reader.ranking.places)
         column, score = (found.columns.get(each, each) for each in ("place", "score"))
+    if 2 * places["with times as gaps"] > places["timed"] and not places["races"]:
+        fix = "write +0:12, or sort the lines by their times if they are none"
+        raise PayloadError(f"{file.path}: times after the first of each race look like gaps: {fix}")
     if 2 * places["without a first"] > places["races"]:
         races = counted(places["without a first"], "race")
         fix = f"if more is better, add --columns score={column}; if less is, add --lowest-wins to it"
@@ -132,7 +135,9 @@ def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) ->
     """Return the races of an archive or of the site's JSON, or else a table of entrants."""
     found: list[RaceResult] | tuple[str, list[Record]] | None = None
     if file.kind == "other":
-        raise PayloadError(f"{file.path}: XML, HTML and Parquet cannot be read: save it as CSV or JSON")
+        raise PayloadError(
+            f"{file.path}: XML, HTML, PDF, pictures and Parquet cannot be read: save it as CSV or JSON"
+        )
     try:
         if file.kind == "text":
             found = read_exported(file.lines(), left_out)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import importlib.util
 import io
@@ -70,33 +69,30 @@ class File:
         if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
             return "sheet"
         begins = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")[:1]
-        if suffix == ".json" or (begins in {b"{", b"["} and suffix not in {".csv", ".tsv"}):
+        if suffix in {".json", ".jsonl"} or (begins in {b"{", b"["} and suffix not in {".csv", ".tsv"}):
             return "json"
-        return "other" if begins == b"<" or start.startswith(b"PAR1") else "text"
+        other = start.startswith((b"PAR1", b"%PDF", b"\x89PNG", b"\x1f\x8b"))
+        return "other" if begins == b"<" or other else "text"
 
     def text(self) -> TextIO:
-        """Return the text, in UTF-16 if it begins so, in UTF-8 if all of it is, or in cp1252."""
-        start = self.content[:4]
-        encodings = ["utf-8-sig", "cp1252"]
-        if start[:2] in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE}:
-            encodings = ["utf-16"]
-        elif b"\0" in start:
-            encodings = ["utf-16-be" if start[:1] == b"\0" else "utf-16-le"]
-        for encoding in encodings:
+        """Return the text, in UTF-16 or UTF-32 if it begins so, in UTF-8 if all of it is, or in cp1252."""
+        begins = json.detect_encoding(self.content[:4])
+        for encoding in ["utf-8-sig", "cp1252"] if begins.startswith("utf-8") else [begins]:
             stream = io.TextIOWrapper(io.BytesIO(self.content), encoding, newline="")
             with suppress(UnicodeDecodeError):
                 while stream.read(2**16):  # a text of 64 MiB may take five times as much as a string
                     pass
                 stream.seek(0)
                 return stream
-        raise PayloadError(f"{self.path}: neither UTF-8, UTF-16 nor Windows text: save it as UTF-8")
+        raise PayloadError("neither UTF-8, UTF-16 nor Windows text: save it as UTF-8")
 
     def tables(self, sheet: str | None) -> Iterator[Rows]:
         """Yield the rows of a file of text, or of each sheet of a workbook, or of the one that is wanted."""
         if self.kind == "text":
             text = self.text()
             separator = _separator(text)
-            notes = [f"read as {text.encoding}"] if text.encoding != "utf-8-sig" else []
+            fix = "; if names look wrong, save it as UTF-8" if text.encoding == "cp1252" else ""
+            notes = [f"read as {text.encoding}{fix}"] if text.encoding != "utf-8-sig" else []
             if separator != ",":
                 notes.append(f"separated by {'tabs' if separator == chr(9) else separator}")
             yield notes, self._text_rows(separator)

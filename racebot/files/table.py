@@ -16,23 +16,20 @@ from datetime import UTC, datetime, timedelta
 
 from racebot.errors import PayloadError
 from racebot.files import cells
-from racebot.files.cells import BadCellError, Meaning
+from racebot.files.cells import DNF, DONE, NOBODY, NOTHING, SIGNS, BadCellError, Meaning
 from racebot.files.layout import Grid, Line, padded
 from racebot.files.options import FLAGS, RESULTS, ReadOptions, Twice
 from racebot.files.ranking import Ranking, Result
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
-from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, EntrantStatus, RaceResult
+from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, RaceResult
 from racebot.text.format import counted
 from racebot.text.parse import fold_name
 
 LONGEST_TEXT = 200
 """Most characters in the name of a race, player, team or factor."""
-NOBODY = frozenset({"anonymous", "anonym", "anonyme", "unknown", "n.n.", "?"}) | cells.NOTHING
-"""Names of runners without a name, in lower case. They keep their places."""
 FIRST_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 """The end of the first race of a file without dates. Each further race ends a minute later."""
 Find = Callable[[str], Entrant]
-DONE, DNF = EntrantStatus.DONE, EntrantStatus.DNF
 
 
 @dataclass(slots=True)
@@ -65,9 +62,10 @@ class PlayerNames:
         """Return the name by which a person is known: the first spelling."""
         known = self._known.get(name)
         if known is None:
-            # Names of other scripts may share their transcription.
-            latin = all(ord(c) < 0x250 or unicodedata.combining(c) for c in name)
-            folded = fold_name(name) if latin else unicodedata.normalize("NFKC", name).casefold()
+            # Names of other scripts may share their transcription, and spreadsheets leave invisible marks.
+            seen = "".join(c for c in name if unicodedata.category(c) != "Cf")
+            latin = all(ord(c) < 0x250 or unicodedata.combining(c) for c in seen)
+            folded = fold_name(seen) if latin else unicodedata.normalize("NFKC", seen).casefold()
             known = name if self._exact else self._first.setdefault("".join(folded.split()), name)
             known = self._known[name] = sys.intern(known)
             if known != name:
@@ -114,16 +112,13 @@ class TableReader:
         self.remarks: list[tuple[str, str]] = []
         self.ranking = Ranking(options)
         self._races: defaultdict[str, _Race] = defaultdict(_Race)
-        self._unused: Counter[str] = Counter()
-        """Lines that do not count, by the reason."""
+        self._unused: defaultdict[str, list[int]] = defaultdict(list)  # lines that do not count, by reason
         self._problems: list[tuple[int, str]] = []
-        self._said: Counter[tuple[str, Meaning]] = Counter()
-        """Words in place of results, with their meanings."""
-        self._unsure: list[tuple[Result, str]] = []
-        """Results with a status that is not known."""
+        self._said: Counter[tuple[str, Meaning]] = Counter()  # words in place of results
+        self._unsure: list[tuple[Result, str]] = []  # results with a status that is not known
         self._numbers: dict[str, int] = {}  # the first line of 980, of 1.250, and of others
-        self._says_done = False
-        """Whether the column of statuses has a word for finishing."""
+        self._says_done = False  # whether the column of statuses has a word for finishing
+        self._status_numbers = 0
         self._words = cells.WORDS | dict(options.words)
         letters = table.columns.get("status", "").lower() == "positiontext"
         self._statuses = self._words | (cells.LETTERS if letters else {})
@@ -135,23 +130,35 @@ class TableReader:
             PayloadError: a line cannot be read; the message names the file, the line, the column and the fix.
         """
         table, results = self._table, 0
+        width = len(table.header)
         for count, (number, texts) in enumerate(filter(lambda each: any(each[1]), table.rows), start=1):
-            row = padded(texts, table.width)
+            row = padded(texts, width)
+            if row == table.header:
+                fix = "remove it, or split the file if a race begins here"
+                raise PayloadError(f"{table.path}, line {number} repeats the names of columns: {fix}")
             if not all(row[at].lower() in wanted for at, wanted in table.where.items()):
-                self._unused["left out by --where"] += 1
+                self._unused["left out by --where"].append(number)
                 continue
             with self._refusing(number):
-                if any(row[table.width :]):
-                    problem = f"more cells than the {table.width} columns: put quotes around separators"
-                    raise BadCellError(str(table.width + 1), problem)
+                if any(row[width:]):
+                    problem = f"more cells than the {width} columns: put quotes around separators"
+                    raise BadCellError(str(width + 1), problem)
                 lines = list(table.lines_of(number, row))
-                self._unused["without a result"] += not lines
+                if not lines:
+                    self._unused["without a result"].append(number)
+                elif len(lines) == 1 and lines[0].get("player") and row.count("") == width - 1:
+                    raise BadCellError("player", "alone in its line: add DNF or DNS, or remove the line")
                 results += len(lines)
                 if count > MOST_LINES or results > MOST_RESULTS:
                     most = f"{MOST_LINES:,} lines" if count > MOST_LINES else f"{MOST_RESULTS:,} results"
                     raise PayloadError(f"{table.path}: more than {most}: split it into several files")
                 for line in lines:
-                    self._add(number, line)
+                    try:
+                        self._add(number, line)
+                    except BadCellError:  # below the names of columns, there may be units
+                        if line.get("player") or self._find is not None:
+                            raise
+                        self._unused["without a name, and not understood"].append(number)
         self._settle_unsure()
         if self._numbers.keys() - {""} == {"980", "1.250"}:
             fix = "has a number like 1.250 among some like 980: write 1250, or 980.0"
@@ -183,9 +190,14 @@ class TableReader:
             raise PayloadError(min(self._problems)[1] + (f" ({more} more {have})" if more else ""))
 
     def _add(self, number: int, line: Line) -> None:
+        if line.get("player", "").lower().rstrip(":") in SIGNS["summaries"] and self._find is None:
+            self._unused["of a total"].append(number)
+            return
         result = self._result(number, line)
         if result is None:
             return
+        if result.entrant.user_id is None and self._find is None:
+            self._unused["without a name, ranked but not rated"].append(number)
         date = line.get("ended_at", "")
         if line.get("race") == "":
             raise BadCellError("race", "empty: fill it in")
@@ -207,9 +219,9 @@ class TableReader:
     def _choose(self, results: dict[str | int, Result], key: str | int, result: Result) -> None:
         before, unused, twice = results[key], self._unused, self._options.twice
         if before.facts() == result.facts():
-            unused["given twice"] += 1
+            unused["given twice"].append(result.number)
         elif twice is not None:
-            unused[f"left out by --twice {twice}"] += 1
+            unused[f"left out by --twice {twice}"].append(result.number)
             if twice is Twice.BEST and result.key() < before.key():
                 results[key] = result
         else:
@@ -230,11 +242,11 @@ class TableReader:
             if len(text) > LONGEST_TEXT and column not in {"proof", "comment"}:
                 raise BadCellError(column, f"longer than {LONGEST_TEXT} characters: shorten it")
         if not (self._find or any(map(line.get, ("player", "name", *RESULTS)))):
-            self._unused["without a result"] += 1
+            self._unused["without a result"].append(number)
             return None
         player, name = self._player(line)
-        place, time, score = (_cell(line, column) for column in RESULTS)
-        time = "" if place and time.lower() in cells.SAME_TIME else time
+        place, time, score = (self._cell(line, column) for column in RESULTS)
+        time = "" if place and time.lower() in SIGNS["same_time"] else time
         status, word = self._status(line, place, time, score)
         if word:
             self._said[word, status] += 1
@@ -267,7 +279,6 @@ class TableReader:
                 raise BadCellError("player", "empty: fill it in")
             return player, player
         if not player or ("name" not in line and player.lower() in NOBODY):
-            self._unused["without a name, ranked but not rated"] += 1
             return None, NO_NAME
         known = sys.intern(player) if "name" in line else self._people.person(player)
         return known, sys.intern(name or known)
@@ -279,15 +290,18 @@ class TableReader:
         """
         for flag in FLAGS:
             text = line.get(flag, "").lower()
-            if text in cells.TRUE or text == flag:
+            if text in SIGNS["true"] or text == flag:
                 return cells.WORDS[flag], flag
-        unsure, text = False, _cell(line, "status")
+        if line.get("finished", "").lower() in SIGNS["false"]:
+            return DNF, "not finished"
+        unsure, text = False, self._cell(line, "status")
         lower = text.lower()
         if lower and (lower in self._statuses or not cells.is_result(lower)):
             if self._statuses.get(lower, DONE) is not DONE:
                 return self._statuses[lower], text
             unsure = lower not in self._statuses
             self._says_done |= not unsure
+        self._status_numbers += lower.isdecimal() and lower not in self._statuses
         for text in (place, score, time):
             if text.lower() in self._words:
                 return self._words[text.lower()], text
@@ -307,9 +321,7 @@ class TableReader:
         except BadCellError:
             if entrant.finished:
                 raise
-            self.notes.append(
-                f"{entrant.name!r} is no known player, and did not finish: counts without a name"
-            )
+            self.notes.append(f"{entrant.name!r} is no known player, not finished: counts without a name")
             entrant.user_id, entrant.name = None, NO_NAME
             return
         entrant.user_id, entrant.name = found.user_id, found.name
@@ -319,7 +331,8 @@ class TableReader:
         """Read unknown words of a column of statuses as not finished, if others in it say finished."""
         words = list(dict.fromkeys(word for _, word in self._unsure))
         if words and not self._says_done:
-            fix = f"say what it means, as in --words dnf={'|'.join(words[:2])}, or add --columns status="
+            named = cells.quoted(f"dnf={'|'.join(words[:2])}")
+            fix = f"say what it means, as in --words {named}, or add --columns status="
             problem = f"{', '.join(map(reprlib.repr, words[:5]))} not understood: {fix}"
             with self._refusing(self._unsure[0][0].number):
                 raise BadCellError("status", problem)
@@ -402,9 +415,12 @@ class TableReader:
             shown = ", ".join(f"{n} × {word!r} as {cells.MEANINGS[means]}" for (word, means), n in common)
             more = f" and {len(self._said) - 12} more words" if len(self._said) > 12 else ""
             yield f"read {shown}{more}"
-        yield from (f"{counted(count, 'line')} {what}" for what, count in self._unused.items() if count)
+        for what, numbers in self._unused.items():
+            yield f"{counted(len(numbers), 'line')} {what} (the first is line {numbers[0]})"
         if 2 * ranking.places["two first and a second"] > ranking.places["races"]:
             yield "two places 1 before a place 2: if they are of classes, add --columns race=RACE+CLASS"
+        if self._status_numbers:
+            yield f"{counted(self._status_numbers, 'number')} in the column of statuses not read"
         if ranking.contradictions:
             what = "times count where places" if self._options.by_time else "places count where times"
             yield f"{what} contradict them: {self._lines(ranking.contradictions)}"
@@ -415,9 +431,8 @@ class TableReader:
     def _lines(numbers: list[int]) -> str:
         return f"{counted(len(numbers), 'line')}, the first is line {numbers[0]}"
 
-
-def _cell(line: Line, column: str) -> str:
-    if not (text := line.get(column, "")):
-        return ""
-    text = cells.with_word(text)[1] or text
-    return "" if text.lower() in cells.NOTHING else text
+    def _cell(self, line: Line, column: str) -> str:
+        if not (text := line.get(column, "")):
+            return ""
+        text = text if text.lower() in self._words else cells.told(text)
+        return "" if text.lower() in NOTHING else text

@@ -178,17 +178,13 @@ def _report(history: History, runs: Sequence[_Run], since: datetime | None) -> R
     whole, first = Field.of(history), _first(history, since)
     tallies = {run.evaluation.label: _tallies(whole, run, first) for run in runs}
     best = min(tallies, key=lambda label: tallies[label][0].cost.sum())
-    return Report(
-        races=len(history) - first,
-        players=len(history.players),
-        evaluations=tuple(run.evaluation for run in runs),
-        comparisons=tuple(_compare(whole, a, b, first) for a, b in itertools.combinations(runs, 2)),
-        best=best,
-        margins={
-            label: (_margin(tallies[best][0], wrong), _margin(tallies[best][1], loss))
-            for label, (wrong, loss) in tallies.items()
-        },
-    )
+    margins = {
+        label: (_margin(tallies[best][0], wrong), _margin(tallies[best][1], loss))
+        for label, (wrong, loss) in tallies.items()
+    }
+    evaluations = tuple(run.evaluation for run in runs)
+    compared = tuple(_compare(whole, a, b, first) for a, b in itertools.combinations(runs, 2))
+    return Report(len(history) - first, len(history.players), evaluations, compared, best, margins)
 
 
 def _first(history: History, since: datetime | None) -> int:
@@ -283,13 +279,12 @@ def _compare(whole: Field, a: _Run, b: _Run, first: int) -> ModelComparison:
         return float(np.mean(wrong)) if wrong.size else math.nan
 
     chance_a, chance_b = a.predictions.probability[judged], b.predictions.probability[judged]
-    first_right, second_right = metrics.split_predictions(chance_a, chance_b)
     return ModelComparison(
         first=a.evaluation.label,
         second=b.evaluation.label,
         betting=metrics.betting(chance_a, chance_b),
-        first_right=first_right,
-        second_right=second_right,
+        first_right=metrics.right_alone(chance_a, chance_b),
+        second_right=metrics.right_alone(chance_b, chance_a),
         first_misordered=share(a, judged),
         second_misordered=share(b, judged),
         first_challenged=share(a, metrics.tightest(b.tightness)[race]),

@@ -143,13 +143,7 @@ def fit(
     if chosen is not None:
         key, found = chosen[0], fit_odds(history, chosen[0], _everything(history, *chosen))
     after = best if chosen else min(tried, key=lambda each: float(each.joint.mean()))
-    return Fit(
-        model=key,
-        races=len(history),
-        parameters=found,
-        judged=JudgedPart.of(before, after),
-        kept=chosen is not None,
-    )
+    return Fit(key, len(history), found, JudgedPart.of(before, after), kept=chosen is not None)
 
 
 def _before(model: RatingModel, history: History) -> list[Before]:
@@ -239,8 +233,7 @@ def _odds(seen: _Seen, start: RatingModel) -> RatingModel:
 def _scaled_odds(seen: _Seen, start: RatingModel) -> RatingModel:
     def loss(model: RatingModel) -> FloatArray:
         chance = model.win_probability(seen.better[np.newaxis], seen.worse[np.newaxis])
-        mean: FloatArray = log_loss(chance).mean(axis=-1)
-        return np.sum(seen.entrants - 1) * mean
+        return np.asarray(np.sum(seen.entrants - 1) * log_loss(chance).mean(axis=-1))
 
     return _fitted(start, ODDS, 0.2, loss)
 
@@ -254,8 +247,7 @@ def _performances(seen: _Seen, start: RatingModel) -> RatingModel:
     def loss(model: RatingModel) -> FloatArray:
         (ahead, spread_ahead), (behind, spread_behind) = map(cast(Any, model).performance, pairs)
         chance = scipy.special.ndtr((ahead - behind) / np.hypot(spread_ahead, spread_behind))
-        mean: FloatArray = log_loss(chance).mean(axis=-1)
-        return comparisons * mean
+        return np.asarray(comparisons * log_loss(chance).mean(axis=-1))
 
     return _fitted(start, PERFORMANCES if both.any() else (), 0.2, loss)
 

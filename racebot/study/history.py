@@ -277,13 +277,10 @@ def find_player(history: History, name: str) -> int:
     Raises:
         NoSuchEntryError: no player has that name, or several have.
     """
+    both = list(zip(history.players, history.names, strict=True))
     for key in (str, str.casefold, fold_name):
         wanted = key(name)
-        found = [
-            i
-            for i, names in enumerate(zip(history.players, history.names, strict=True))
-            if wanted in map(key, names)
-        ]
+        found = [i for i, names in enumerate(both) if wanted in map(key, names)]
         if len(found) == 1:
             return found[0]
         if found:

@@ -146,12 +146,8 @@ def iterate(history: History, model: IteratedElo, factors: Mapping[tuple[str, st
     for match in matches:
         for factor in () if match.factors is None else match.factors.tolist():
             raced[factor] += 1
-    return Iterated(
-        parameters=as_json(model),
-        races=len(history),
-        players=_ranked(history.names, ratings.players, history.races_of_players().tolist()),
-        factors=_ranked(list(numbers), ratings.factors, raced),
-    )
+    players = _ranked(history.names, ratings.players, history.races_of_players().tolist())
+    return Iterated(as_json(model), len(history), players, _ranked(list(numbers), ratings.factors, raced))
 
 
 def _ranked(names: Sequence[str], ratings: FloatArray, races: list[int]) -> list[IteratedRating]:

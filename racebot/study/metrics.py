@@ -34,13 +34,10 @@ from racebot.study.history import History, replay
 
 BINS = 5
 """Bins of places in a race, each a fifth of the field (evaluation-metrics §V)."""
-
 CHANCES = 10
 """Bins of probabilities, of equal width."""
-
 ERRORS_REQUIRED = 2.0
 """Standard errors by which one model must be better than another to be called better."""
-
 _CERTAIN = 1e-15
 """Smallest probability in the log loss, so that a certain but wrong forecast costs 34.5, not infinity."""
 
@@ -71,14 +68,12 @@ def observed_pairs(outcome: Outcome) -> tuple[IntArray, IntArray]:
 
 def misordered(better: FloatArray, worse: FloatArray) -> FloatArray:
     """Return 1 if the worse placed entrant had the higher rating, ½ for equal ratings: [..., pairs]."""
-    wrong: FloatArray = (better < worse) + 0.5 * (better == worse)
-    return wrong
+    return np.asarray((better < worse) + 0.5 * (better == worse))
 
 
 def log_loss(probability: FloatArray) -> FloatArray:
     """Return the log loss in nats, given the probability of the actual result: shape [..., pairs]."""
-    loss: FloatArray = -np.log(np.clip(probability, _CERTAIN, 1.0))
-    return loss
+    return np.asarray(-np.log(np.clip(probability, _CERTAIN, 1.0)))
 
 
 class Reliability(NamedTuple):
@@ -150,15 +145,9 @@ class Field:
         race = np.repeat(np.arange(len(history)), [past.outcome.size for past in history.races])
         player = np.concatenate([none, *(past.players for past in history.races)])
         group = np.concatenate([none, *(past.outcome.group for past in history.races)])
-        return cls(
-            races=len(history),
-            race=race,
-            player=player,
-            place=ranks(group, race),
-            earlier=ranks(race, player).astype(np.intp) - 1,
-            better=np.concatenate(better),
-            worse=np.concatenate(worse),
-        )
+        earlier = ranks(race, player).astype(np.intp) - 1
+        pairs = np.concatenate(better), np.concatenate(worse)
+        return cls(len(history), race, player, ranks(group, race), earlier, *pairs)
 
     def pair_race(self) -> IntArray:
         """Return the index of each pair's race: shape [pairs]."""
@@ -279,12 +268,9 @@ def betting(first: FloatArray, second: FloatArray) -> float:
     return float(np.sum(np.sign(first - second) * (1.0 - middle)))
 
 
-def split_predictions(first: FloatArray, second: FloatArray) -> tuple[int, int]:
-    """Count the pairs with different predicted winners in which each model was right.
-
-    Takes the two models' probabilities of the actual result: shapes [pairs].
-    """
-    return int(np.sum((first > 0.5) & (second < 0.5))), int(np.sum((first < 0.5) & (second > 0.5)))
+def right_alone(first: FloatArray, second: FloatArray) -> int:
+    """Count the pairs whose winner only the first model predicted, by the chances of the result: [pairs]."""
+    return int(np.sum((first > 0.5) & (second < 0.5)))
 
 
 def tightest(tightness: FloatArray) -> BoolArray:
@@ -321,8 +307,7 @@ class Tally(NamedTuple):
 
     def mean(self) -> FloatArray:
         """Return the mean over the cases of all races: shape [], or [candidates]."""
-        mean: FloatArray = self.cost.sum(axis=0) / self.cases.sum()
-        return mean
+        return np.asarray(self.cost.sum(axis=0) / self.cases.sum())
 
 
 class Tallies(NamedTuple):

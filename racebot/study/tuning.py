@@ -282,5 +282,4 @@ def _population(space: Sequence[Dimension], effort: Effort) -> FloatArray:
     others = effort.candidates - 1
     near = start + 0.1 * (high - low) * rng.standard_normal((others // 2, len(space)))
     anywhere = rng.uniform(low, high, (others - others // 2, len(space)))
-    population: FloatArray = np.clip(np.vstack([start, near, anywhere]), low, high)
-    return population
+    return np.asarray(np.clip(np.vstack([start, near, anywhere]), low, high))

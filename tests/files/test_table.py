@@ -1,7 +1,7 @@
 import sys
 import time
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -37,22 +37,13 @@ def refusal(path: Path, text: str) -> str:
     return str(raised.value)
 
 
-def test_a_race_with_times_and_a_dnf_is_read(path: Path) -> None:
-    (race,) = races(path, HEAD + "r1,2026-03-01T20:00:00+01:00,Ann,1:02:03.5\nr1,2026-03-01T19:00Z,Bo,dnf\n")
-    assert (race.name, race.goal, race.recorded) == ("r1", "G", True)
-    assert race.ended_at == datetime(2026, 3, 1, 19, tzinfo=UTC)
-    ann, bo = race.entrants
-    assert (ann.user_id, ann.name, ann.finish_time) == ("Ann", "Ann", 3_723_500_000)
-    assert (bo.status, bo.finish_time) == (EntrantStatus.DNF, None)
-
-
 def test_places_teams_and_factors_are_read_in_any_column_order(path: Path) -> None:
     path.write_text(
         "Player,Place,Team,Factor,Race,Ended_at\nAnn,1,red,Giants,r,2026-03-01\nBo,DQ,blue,,r,2026-03-01\n"
     )
-    found = read_races(path, category="cat")
+    found = read_races(path, category="cat", goal="G")
     (race,) = found.results
-    assert race.name == "cat/r"
+    assert (race.name, race.goal, race.recorded) == ("cat/r", "G", True)
     assert [(e.place, e.team, e.status) for e in race.entrants] == [
         (1, "red", EntrantStatus.DONE),
         (None, "blue", EntrantStatus.DQ),
@@ -75,7 +66,7 @@ GOOD = "r,2026-03-01,Ann,10\n"
         (HEAD + f"{'r' * 201},2026-03-01,Ann,11\n", 2, "race"),
         (HEAD + "r,2026-03-01,Ann,11,12\n", 2, "5"),
         ("race,ended_at,player,place\nr,2026-03-01,Ann,0\n", 2, "place"),
-        ("race,ended_at,player,place\nr,2026-03-01,Ann,first\n", 2, "place"),
+        ("race,ended_at,player,place\nr,2026-03-01,Ann,best\n", 2, "place"),
         ("race,ended_at,player,time,place\nr,2026-03-01,Ann,9,\nr,2026-03-01,Bo,,2\n", 2, "place"),
         ("race,ended_at,player,time,time\n", 1, "5"),
     ],
@@ -90,8 +81,6 @@ def test_unreadable_files_are_refused(path: Path) -> None:
     path.write_bytes(b"\x81\x8d")
     with pytest.raises(PayloadError, match="neither UTF-8"):
         read(path)
-    with pytest.raises(PayloadError, match="No such file"):
-        read(path.with_name("none.csv"))
 
 
 HEADERS = "Race,Date,Driver,Pos\n"
@@ -102,7 +91,7 @@ HEADERS = "Race,Date,Driver,Pos\n"
     [
         ("utf-16", ",", {"read as utf-16"}),
         ("utf-16-le", "|", {"read as utf-16-le", "separated by |"}),
-        ("cp1252", ";", {"read as cp1252", "separated by ;"}),
+        ("cp1252", ";", {"read as cp1252; if names look wrong, save it as UTF-8", "separated by ;"}),
         ("utf-8", "\t", {"separated by tabs"}),
     ],
 )
@@ -116,7 +105,9 @@ def test_encodings_and_separators_are_recognized_and_said(
     assert said <= set(found.notes)
 
 
-@pytest.mark.parametrize("text", ["3", "3.", "3.0", "3rd", "=3", "3=", "T3", "(3)", "3 of 20"])
+@pytest.mark.parametrize("text", [
+    "3", "3.", "3.0", "3e", "3º", "=3", "3=", "T3", "T-3", "#3", "(3)", "[3.0]", "3-4", "3/20", "third",
+])  # fmt: skip
 def test_forms_of_a_place(path: Path, text: str) -> None:
     (race,) = races(path, HEADERS + f"r,2026-03-01,Bo,1\nr,2026-03-01,Ann,{text}\n")
     assert race.entrants[1].place == 3
@@ -126,7 +117,8 @@ def test_forms_of_a_place(path: Path, text: str) -> None:
     ("text", "seconds"),
     [
         *(("90", 90), ("90.25", 90.25), ("1:30", 90), ("0:01:30", 90), ("100:00:00", 360_000)),
-        ("1:02:03;4", 3723.4),
+        *(("1:02:03;4", 3723.4), ("1h02m03s", 3723), ("1h02", 3720), ("2h15m33", 8133), ("45 min", 2700)),
+        *(("02h15'33″", 8133), ("58'12", 3492), ("1:02'33''4", 3753.4), ("4m 28s 120ms", 268.12)),
         ("4124.275035969047", 4124.275036),
         ("PT1H2M3S", 3723),
         ("P0DT01H00M03.5S", 3603.5),
@@ -141,7 +133,7 @@ def test_forms_of_a_time(path: Path, text: str, seconds: float) -> None:
     ("dates", "days"),
     [
         (["2024/01/02"], ["2024-01-02"]),
-        (["08.09.2019"], ["2019-09-08"]),
+        (["08.09.2019", "2019-09-09T00:30:00+01:00"], ["2019-09-08", "2019-09-08"]),
         (["9/8/2019", "9/13/2019"], ["2019-09-08", "2019-09-13"]),
         (["9/8/2019", "13/8/2019"], ["2019-08-09", "2019-08-13"]),
         (["1568000000", "1568000000123"], ["2019-09-09", "2019-09-09"]),
@@ -196,8 +188,8 @@ def test_excel_files_hold_what_csv_files_do(path: Path) -> None:
     sheet = read(write_sheet(path.with_suffix(".xlsx"), LINES, "Notes"))
     assert sheet.results == expected
     assert "read the sheet 'Results', one of 2" in sheet.notes
-    bad = write_sheet(path.with_suffix(".xlsx"), "race,player,place\nr,Ann,2\nr,Bo,first\n")
-    with pytest.raises(PayloadError, match="line 3, column place: 'first' is not a place"):
+    bad = write_sheet(path.with_suffix(".xlsx"), "race,player,place\nr,Ann,2\nr,Bo,best\n")
+    with pytest.raises(PayloadError, match="line 3, column place: 'best' is not a place"):
         read(bad)
 
 

@@ -35,7 +35,7 @@ from racebot.study.metrics import (
     misordered,
     ranks,
     reliability,
-    split_predictions,
+    right_alone,
     tightest,
 )
 
@@ -165,10 +165,10 @@ def test_betting_follows_the_source() -> None:
     assert betting(x, x) == 0
 
 
-def test_split_predictions_count_pairs_on_which_two_models_disagree() -> None:
+def test_pairs_are_counted_on_which_two_models_disagree() -> None:
     first = np.array([0.6, 0.4, 0.9, 0.5, 0.6, 0.45])
     second = np.array([0.4, 0.7, 0.8, 0.2, 0.5, 0.55])
-    assert split_predictions(first, second) == (1, 2)
+    assert (right_alone(first, second), right_alone(second, first)) == (1, 2)
 
 
 def test_the_tightest_fifth_of_the_races_is_chosen() -> None:
