@@ -146,7 +146,12 @@ class TableReader:
                 lines = list(table.lines_of(number, row))
                 if not lines:
                     self._unused["without a result"].append(number)
-                elif len(lines) == 1 and lines[0].get("player") and row.count("") == width - 1:
+                elif (
+                    not self._find
+                    and len(lines) == 1
+                    and lines[0].get("player")
+                    and row.count("") == width - 1
+                ):
                     raise BadCellError("player", "alone in its line: add DNF or DNS, or remove the line")
                 results += len(lines)
                 if count > MOST_LINES or results > MOST_RESULTS:
@@ -321,7 +326,7 @@ class TableReader:
         except BadCellError:
             if entrant.finished:
                 raise
-            self.notes.append(f"{entrant.name!r} is no known player, not finished: counts without a name")
+            self.notes.append(f"{entrant.name!r}, no known player, did not finish: counts without a name")
             entrant.user_id, entrant.name = None, NO_NAME
             return
         entrant.user_id, entrant.name = found.user_id, found.name
