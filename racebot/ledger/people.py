@@ -171,11 +171,10 @@ class People(LedgerTable):
         If several accounts of one person entered a race, none is replaced: several people raced.
         """
         merged, forgotten = self.merged(), self._forgotten()
-        owners = Counter(
-            merged.get(account, account) for account in {e.user_id for e in result.entrants if e.user_id}
-        )
+        accounts = {e.user_id for e in result.entrants if e.user_id} if merged else set()
+        owners = Counter(merged.get(account, account) for account in accounts)
         amended = []
-        for entrant in result.entrants:
+        for entrant in result.entrants if merged or forgotten else ():
             kept = merged.get(entrant.user_id or "")
             if kept is not None and owners[kept] == 1:
                 entrant = replace(entrant, user_id=kept, profile=None)  # noqa: PLW2901
@@ -185,7 +184,7 @@ class People(LedgerTable):
             if entrant.user_id in forgotten:
                 entrant = replace(entrant, name=NO_NAME, discriminator=None, profile=None)  # noqa: PLW2901
             amended.append(entrant)
-        amended = self.penalized(result.name, amended)
+        amended = self.penalized(result.name, amended or result.entrants)
         return replace(result, entrants=tuple(amended))  # type: ignore[type-var]
 
     def masked(self, result: RaceResult, name: str = HIDDEN_NAME) -> RaceResult:

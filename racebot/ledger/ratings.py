@@ -176,12 +176,9 @@ class Ratings(LedgerTable):
 
 def _columns_of(change: Change) -> tuple[object, ...]:
     """Return the columns of a change, after its leaderboard and sequence number."""
-    before, after, parts = (
-        to_json(each).decode()  # much faster than `json.dumps`
-        for each in (change.before, change.after, change.parts)
-    )
-    points = change.points_before, change.points_after
-    return change.player, change.place, before, after, *points, change.races_before, parts
+    states = to_json(change.before).decode(), to_json(change.after).decode()  # much faster than `json.dumps`
+    points, parts = (change.points_before, change.points_after), to_json(change.parts).decode()
+    return change.player, change.place, *states, *points, change.races_before, parts
 
 
 _COLUMNS = "player, state, rating, points, races, finishes, wins, last_race_at"
