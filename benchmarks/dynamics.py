@@ -79,11 +79,6 @@ class World:
         newcomer = int(self.model.points(self.model.initial()[np.newaxis])[0])
         return 1000 + self.model.points(self.states[np.atleast_1d(players)]) - newcomer
 
-    def place(self, player: int) -> int:
-        """Return a player's place among all players."""
-        rating = self.model.rating(self.states)
-        return 1 + int(np.sum(rating > rating[player]))
-
 
 def closed_world(key: str) -> list[str]:
     """Return the mean of all points after 300 races and after 6,000, and their spread then."""
@@ -123,7 +118,8 @@ def tricks(key: str) -> list[str]:
     world = copy()
     leader = int(np.argmax(world.model.rating(world.states)))
     world.run(1000, without=[leader])
-    cells.append(str(world.place(leader)))
+    rating = world.model.rating(world.states)
+    cells.append(str(1 + int(np.sum(rating > rating[leader]))))
     # Twenty deliberate forfeits, then forty honest races.
     world = copy()
     for given_up, races in ((True, 20), (False, 40)):

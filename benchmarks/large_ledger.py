@@ -1,15 +1,15 @@
-"""Measure how the size of the ledger affects settling, chat, commands, the worker's start, pages and exports.
+"""Measure what grows with races and ledgers: rating, studies, imports, pages, exports, chat and commands.
 
+    python benchmarks/large_ledger.py rating | import | pages | export [--folder DIR]
     python benchmarks/large_ledger.py growth [--changes 10000 100000 1000000] [--folder DIR]
-    python benchmarks/large_ledger.py pages | export [--folder DIR]
+    python benchmarks/large_ledger.py table --file FILE --changes 1000000 [--folder DIR]
 
-`growth` invents, for each number of rating changes, a leaderboard with a tenth as many players, some far more
-active than others, and times what reads or writes it: medians, and p99 for repeated operations. Commands run
-in separate processes, so their time includes Python's start; the second figure is their peak memory.
-
-`pages` requests each kind of page of a category of 5,000 players, one with 2,000 races, after a change to the
-ledger and again from the cache: the best of five. `export` exports all pages, and again after one more race.
---folder keeps the databases for the next run. Linux only.
+All figures are processor time. `growth` invents a leaderboard for each number of changes, with a tenth as
+many players, some far more active than others, and times what reads or writes it: medians, and p99 for
+repeated operations. Commands run in separate processes, with Python's start and their peak memory. `pages`
+requests pages of 5,000 players, one with 2,000 races, after a change and again from the cache: the best of
+five. `table` does all, and evaluates a file. Goals are for a million changes, and a file of 224 races of 60
+to 118 entrants. --folder keeps databases for the next run. Linux only.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ import asyncio
 import os
 import random
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import timeit
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -45,9 +46,10 @@ from racebot.queries.leaderboard import leaderboard_report
 from racebot.queries.race import race_report
 from racebot.queries.races import latest_races
 from racebot.queries.standings import Listing
+from racebot.races.outcome import Outcome
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
-from racebot.ratings.registry import DEFAULT_MODEL
+from racebot.ratings.registry import DEFAULT_MODEL, create
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET
 from racebot.settings.commands import Command, ParsedCommand
 from racebot.settings.model import Settings
@@ -58,12 +60,13 @@ from racebot.web.export import export
 from racebot.web.http.server import application
 from racebot.web.site.ledger_view import Publication
 
-CATEGORY = "bench"
-GOAL = "Everything"
+CATEGORY, GOAL = "bench", "Everything"
 START = datetime(2022, 1, 1, tzinfo=UTC)
 RULES = RatingRules(LeaderboardConfig(DEFAULT_MODEL))
 AT_ONCE = 2500
 """Races per transaction while building a ledger."""
+Rows = Iterator[tuple[str, str]]
+"""What was measured, with its goal if there is one, and the figure."""
 
 
 def people(count: int, rng: random.Random) -> dict[str, float]:
@@ -142,9 +145,8 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-ENTRANTS = 20
-SETTLED = 200
-"""Number of races to settle for a p99."""
+ENTRANTS, SETTLED = 20, 200
+"""Entrants of a race, and number of races to settle for a p99."""
 EVERY = timedelta(minutes=30)
 LISTING = Listing(minimum_finishes=2, inactive_days=90)
 
@@ -168,21 +170,39 @@ class World:
 
 
 def timed(work: Callable[[], object], times: int = 1) -> str:
-    """Return the median time of a call and, if repeated often, the p99."""
-    taken = []
-    for _ in range(times):
-        begin = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - begin)
+    """Return the median processor time of a call and, if repeated often, the p99."""
+    taken = timeit.repeat(work, time.process_time, number=1, repeat=times)
     late = f", p99 {_duration(float(np.percentile(taken, 99)))}" if times >= 100 else ""
-    return _duration(statistics.median(taken)) + late
+    return _duration(float(np.median(taken))) + late
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.1f} ms"
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.2f} ms"
 
 
-def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
+def rating() -> Rows:
+    """Yield what it takes the default model to rate a race."""
+    model, rng = create(DEFAULT_MODEL), np.random.default_rng(1)
+    fields: dict[str, Sequence[int]] = {
+        "12": range(12),
+        "20": range(20),
+        "20, one tie, goal 1 ms": [0, *range(19)],
+        "20, ten tied pairs, goal 2 ms": [i // 2 for i in range(20)],
+        "100, 50 tied pairs, goal 50 ms": [i // 2 for i in range(100)],
+        "100, half in five places, goal 50 ms": [*range(50), *(50 + i // 10 for i in range(50))],
+        "1,000, goal 50 ms": range(1000),
+        "20,000, goal 1 s": range(20_000),
+    }
+    for what, places in fields.items():
+        mean = rng.normal(size=len(places))
+        mean = mean[np.argsort(-rng.normal(mean))]
+        states = np.stack([mean, rng.integers(0, 30, len(places))], 1)
+        work = partial(model.rate, states, Outcome.of(places))
+        yield f"rating a race of {what}", timed(work, max(1, 4000 // len(places)))
+    yield "memory after that, goal 300 MB", f"{peak_mib(os.getpid()):.0f} MiB"
+
+
+def within(database: Path, world: World) -> Rows:
     """Yield timings of everything the running worker does with the ledger."""
     with Ledger.open(database) as ledger:
         settler = Settler(ledger, RULES)
@@ -196,30 +216,20 @@ def within(database: Path, world: World) -> Iterator[tuple[str, str]]:
             case = work.load((result := next(waiting)).name, watched=True)
             work.carry_out(case, case.row, [Settle(result)])
 
-        yield "settling a race of 20, commit included", timed(settle, SETTLED)
+        yield "settling a race of 20, commit included, goal 30 ms", timed(settle, SETTLED)
         coming = world.result(next_race + SETTLED)
         yield "working out what a finished race will change", timed(lambda: settler.preview(coming), SETTLED)
         yield from _chat(settler, board, coming, world)
-        report = partial(leaderboard_report, ledger, board, LISTING)
-        yield "leaderboard, whole, as data", timed(lambda: report().players[:], 3)
+        whole = partial(leaderboard_report, ledger, board, LISTING)
+        yield "leaderboard, whole, as data", timed(lambda: whole().players[:], 3)
         yield "race, explained", timed(lambda: race_report(ledger, results[-1].name), 20)
 
 
-def _chat(
-    settler: Settler, board: Leaderboard, coming: RaceResult, world: World
-) -> Iterator[tuple[str, str]]:
+def _chat(settler: Settler, board: Leaderboard, coming: RaceResult, world: World) -> Rows:
     answers = Answers(settler, Settings(minimum_finishes=2, inactive_days=90))
-    room = Race(
-        name=coming.name,
-        category=CATEGORY,
-        status="open",
-        goal=GOAL,
-        version=1,
-        recordable=True,
-        recorded=False,
-        result=None,
-        entrants=coming.entrants,
-    )
+    facts: dict[str, Any] = {"name": coming.name, "category": CATEGORY, "goal": GOAL, "status": "open"}
+    facts |= {"version": 1, "recordable": True, "recorded": False, "result": None}
+    room = Race(**facts, entrants=coming.entrants)
     busy, other = (settler.ledger.standings.get(board, player) for player in world.names[:2])
     assert busy is not None and other is not None
 
@@ -228,40 +238,66 @@ def _chat(
 
     for line, command, argument in (
         ("!rating", Command.RATING, ""),
-        ("!rating of an unknown name", Command.RATING, "nobody at all"),
+        ("!rating of an unknown name, goal 50 ms", Command.RATING, "nobody at all"),
         ("!why", Command.WHY, ""),
-        ("!vs NAME, between two who met often", Command.VERSUS, other.name),
+        ("!vs NAME, between two who met often, goal 20 ms", Command.VERSUS, other.name),
     ):
         yield f"answering {line}", timed(partial(answer, ParsedCommand(command, argument)), 100)
 
 
-def commands(database: Path, site: str) -> Iterator[tuple[str, str]]:
-    """Yield timings of the operator's commands, and of the worker's start."""
+def commands(database: Path, site: str) -> Rows:
+    """Yield what the operator's commands take, and the worker's start."""
     variables = environment(site, database)
     seen = read_heartbeat(database).seen_at
     watching = _run(["run"], database, variables, lambda: read_heartbeat(database).seen_at != seen)
     yield "racebot run, until it watches", watching
-    for command in ("status", "backup", "verify", "rebuild"):
-        yield f"racebot {command}", _run([command], database, variables)
+    for command, goal in {
+        "status": ", goal .35 s",
+        "backup": "",
+        "verify": ", goal 20 s",
+        "rebuild": "",
+    }.items():
+        yield f"racebot {command}{goal}", _run([command], database, variables)
+
+
+def imported(folder: Path) -> Rows:
+    """Import a file into a new ledger."""
+    world, file, database = World(200_000), folder / "import.csv", folder / "imported.db"
+    with file.open("w") as output:
+        print("race,ended_at,player,time", file=output)
+        for result in map(world.result, range(world.races)):
+            for e in result.entrants:
+                print(result.name, result.ended_at, e.name, e.seconds or "DNF", sep=",", file=output)
+    database.unlink(missing_ok=True)
+    variables = environment("http://127.0.0.1", database)
+    yield (
+        "racebot import of 200,000 rows, goal 10 s, 300 MB",
+        _run(["import", file.name], database, variables),
+    )
 
 
 def _run(
     arguments: list[str], database: Path, variables: dict[str, str], ready: Callable[[], bool] | None = None
 ) -> str:
-    """Run a command to its end, or until `ready`. Return the time it took and its peak memory."""
-    begin, peak = time.perf_counter(), 0.0
+    """Run a command to its end, or until `ready`. Return its processor time and peak memory."""
+    command = [sys.executable, "-m", "racebot", *arguments]
+    seconds, peak = usage(command, ready, cwd=database.parent, env=variables)
+    return f"{_duration(seconds)}, {peak:.0f} MiB"
+
+
+def usage(command: list[str], ready: Callable[[], bool] | None = None, **where: Any) -> tuple[float, float]:
+    """Run a program to its end, or until `ready`. Return its processor time, and peak memory in MiB."""
     with tempfile.TemporaryFile("w+") as output:
-        command = [sys.executable, "-m", "racebot", *arguments]
-        process = subprocess.Popen(command, cwd=database.parent, env=variables, stdout=output, stderr=output)
-        while process.poll() is None and not (ready and ready()):
-            peak = max(peak, peak_mib(process.pid))
+        process = subprocess.Popen(command, stdout=output, stderr=output, **where)
+        while ready and process.poll() is None and not ready():
             time.sleep(0.005)
-        taken = time.perf_counter() - begin
-        if process.poll() is None:
+        if ready:
             process.terminate()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
-        assert process.wait() == 0, output.read()[-2000:]
-    return f"{_duration(taken)}, {peak:.0f} MiB"
+        assert process.returncode == 0, output.read()[-2000:]
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
 BUSY = "player-00000"
@@ -291,9 +327,9 @@ def changed(database: Path) -> None:
         ledger.cases.remove(f"{CATEGORY}/unfinished")
 
 
-async def request(database: Path, paths: Sequence[str], publication: Publication) -> None:
-    """Print the time of a first and a repeated request for each path, with CPU time and size."""
-    print(f"{'':58} {'first':>9} {'CPU':>9} {'again':>9} {'size':>9}")
+async def request(database: Path, paths: Sequence[str], publication: Publication) -> list[tuple[str, str]]:
+    """Return what a first and a repeated request for each path take, and the size."""
+    rows = []
     for path in paths:
         app = application(database, publication)
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://pages") as client:
@@ -302,31 +338,35 @@ async def request(database: Path, paths: Sequence[str], publication: Publication
             for number in range(10):
                 if number % 2 == 0:
                     changed(database)
-                start, used = time.perf_counter(), time.process_time()
+                start = time.process_time()
                 answer = await client.get(path, headers={"Accept-Encoding": "identity"})
-                times.append((time.perf_counter() - start, time.process_time() - used))
+                times.append(time.process_time() - start)
             assert answer.status_code == 200, path
-        (first, used), (again, _) = 1000 * np.min([times[::2], times[1::2]], axis=1)
-        kilobytes = len(answer.content) / 1000
-        print(f"{path:58.58} {first:6.1f} ms {used:6.1f} ms {again:6.1f} ms {kilobytes:6.0f} kB")
+        first, again = 1000 * min(times[::2]), 1000 * min(times[1::2])
+        rows.append(
+            (
+                f"{path}, goal 60 ms",
+                f"{first:.1f} ms, again {again:.1f} ms, {len(answer.content) / 1000:.0f} kB",
+            )
+        )
         async with app.router.lifespan_context(app):
             pass
+    return rows
 
 
-def exports(database: Path, public: Path, races: int) -> None:
-    """Print the time of a first export, of one without a change, and of one with one more race."""
-    for name in ("first export", "nothing changed", "after one race"):
-        if name == "after one race":
+def exports(database: Path, public: Path, races: int) -> Rows:
+    """Yield what a first export takes, one without a change, and one with one more race."""
+    for name in ("first export, goal 120 s", "export, nothing changed", "export after one race, goal 2 s"):
+        if "after" in name:
             rng, skill = random.Random(races), people(PLAYERS, random.Random(1))
             rate(database, [race(races, rng.sample(list(skill), 9), skill, rng)])
-        start, used = time.perf_counter(), sum(os.times()[:4])
+        used = sum(os.times()[:4])
         with Ledger.open_to_read(database) as ledger:
             done = export(ledger, Publication(), public)
-        seconds, processor = time.perf_counter() - start, sum(os.times()[:4]) - used
-        print(f"{name}: {seconds:.2f} s, CPU of all processes {processor:.2f} s, {done}")
+        yield name, f"{sum(os.times()[:4]) - used:.2f} s, {done}"
 
 
-def pages(what: str, database: Path, public: Path) -> None:
+def pages(what: str, database: Path, public: Path) -> Rows:
     """Measure the pages of the invented category, or their export."""
     if not database.exists():
         rate(database, invented())
@@ -334,48 +374,56 @@ def pages(what: str, database: Path, public: Path) -> None:
         (board,) = ledger.leaderboards.all()
         races = ledger.ratings.count(board)
         sixths = [latest_races(ledger, board.key, 1, races - races * part // 6)[0] for part in (1, 3, 5)]
-    print(f"{PLAYERS} players, {races} races; the busiest player has {BUSY_RACES}")
-    popular = ["/", *(f"/leaderboards/{STEM}{page}" for page in ("", "/races", "/explained"))]
-    popular += [f"/players/{BUSY}/{STEM}", f"/races/{CATEGORY}/race-{races - 1:06d}"]
     if what == "export":
-        exports(database, public, races)
-    else:
-        lists = ["?q=123&sort=races", "/movement", "/fame"]
-        lists += [f"?at={each.ended_at:%Y-%m-%d}" for each in sixths]
-        more = [f"/leaderboards/{STEM}{page}" for page in lists]
-        more.append(f"/api/leaderboards/{STEM}/players/{BUSY}")
-        asyncio.run(request(database, [*popular, *more], Publication()))
+        return exports(database, public, races)
+    lists = ["", "/races", "/explained", "?q=123&sort=races", "/movement", "/fame"]
+    lists += [f"?at={each.ended_at:%Y-%m-%d}" for each in sixths]
+    paths = ["/", *(f"/leaderboards/{STEM}{page}" for page in lists), f"/players/{BUSY}/{STEM}"]
+    paths += [f"/races/{CATEGORY}/race-{races - 1:06d}", f"/api/leaderboards/{STEM}/players/{BUSY}"]
+    return iter(asyncio.run(request(database, paths, Publication())))
 
 
-def growth(folder: Path, sizes: Sequence[int]) -> None:
-    """Print a table of timings with a column for each number of changes."""
-    table: dict[str, list[str]] = {}
+def growth(folder: Path, sizes: Sequence[int]) -> Rows:
+    """Yield what it takes to work with ledgers of these numbers of changes."""
     with serving("sandbox", "--category", CATEGORY) as site:
         for changes in sizes:
             database, world = folder / f"ledger-{changes}.db", World(changes)
             if not database.exists():
                 rate(database, map(world.result, range(world.races)))
-            size = "size of the database", f"{database.stat().st_size / 1e6:.0f} MB"
-            for what, figure in (*within(database, world), size, *commands(database, site)):
-                table.setdefault(what, []).append(figure)
-    print("| | " + " | ".join(f"{changes:,} changes" for changes in sizes) + " |")
-    print("|---|" + "---|" * len(sizes))
-    for what, figures in table.items():
-        print(f"| {what} | " + " | ".join(figures) + " |")
+            yield f"{changes:,} changes", f"{database.stat().st_size / 1e6:.0f} MB"
+            yield from within(database, world)
+            yield from commands(database, site)
+
+
+def studies(file: Path) -> Rows:
+    from replay import of_file  # noqa: PLC0415 - loads other packages
+
+    return of_file(file)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=["growth", "pages", "export"])
+    parser.add_argument("what", choices=["rating", "studies", "import", "pages", "export", "growth", "table"])
     parser.add_argument("--changes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--file", type=Path, help="a file of races to evaluate")
     parser.add_argument("--folder", type=Path)
     given = parser.parse_args()
+    print("| | measured | goal |\n|---|---|---|")
     with tempfile.TemporaryDirectory() as temporary:
         folder = given.folder or Path(temporary)
-        if given.what == "growth":
-            growth(folder, given.changes)
-        else:
-            pages(given.what, folder / "pages.db", Path(temporary) / "public")
+        of_pages = folder / "pages.db", Path(temporary) / "public"
+        parts: dict[str, Callable[[], Rows]] = {
+            "rating": rating,
+            "studies": partial(studies, given.file),
+            "import": partial(imported, folder),
+            "pages": partial(pages, "pages", *of_pages),
+            "export": partial(pages, "export", *of_pages),
+            "growth": partial(growth, folder, given.changes),
+        }
+        chosen = parts.values() if given.what == "table" else [parts[given.what]]
+        for what, figure in chain.from_iterable(part() for part in chosen):
+            name, _, goal = what.partition(", goal ")
+            print(f"| {name} | {figure} | {goal} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -137,14 +137,10 @@ class Worker:
 
     def __init__(self, folder: Path, address: str, extra: Mapping[str, str]) -> None:
         self._log = folder / "worker.log"
-        with self._log.open("wb") as output:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "racebot", "run"],
-                cwd=folder,
-                env=environment(address, folder / "racebot.db", **extra),
-                stdout=output,
-                stderr=output,
-            )
+        variables = environment(address, folder / "racebot.db", **extra)
+        command = [sys.executable, "-m", "racebot", "run"]
+        with self._log.open("wb") as out:
+            self.process = subprocess.Popen(command, cwd=folder, env=variables, stdout=out, stderr=out)
         self._begin, self._used = time.monotonic(), 0.0
 
     def tell(self, what: str, more: str = "") -> None:
@@ -171,12 +167,8 @@ def main() -> None:
         pipe, theirs = spawn.Pipe()
         sandbox = spawn.Process(target=_stage, args=(theirs, certificate), daemon=True)
         sandbox.start()
-        try:
+        with pipe:
             _measure(given, Path(folder), pipe)
-        finally:
-            pipe.close()
-            sandbox.terminate()
-            sandbox.join()
 
 
 def _measure(given: argparse.Namespace, folder: Path, pipe: Connection) -> None:
