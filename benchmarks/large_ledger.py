@@ -171,7 +171,7 @@ class World:
 
 def timed(work: Callable[[], object], times: int = 1) -> str:
     """Return the median processor time of a call and, if repeated often, the p99."""
-    taken = timeit.repeat(work, time.process_time, number=1, repeat=times)
+    taken = timeit.repeat(work, timer=time.process_time, number=1, repeat=times)
     late = f", p99 {_duration(float(np.percentile(taken, 99)))}" if times >= 100 else ""
     return _duration(float(np.median(taken))) + late
 

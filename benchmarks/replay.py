@@ -62,8 +62,8 @@ def main() -> None:
 
 def speed(replayed: Callable[[History], Iterable[object]], history: History) -> float:
     """Return the races that are rated in a second of processor time."""
-    seconds = timeit.repeat(lambda: deque(replayed(history), 0), time.process_time, number=1, repeat=REPEATS)
-    return len(history) / min(seconds)
+    timer = timeit.Timer(lambda: deque(replayed(history), 0), timer=time.process_time)
+    return len(history) / min(timer.repeat(REPEATS, number=1))
 
 
 def swept(model: Any, candidates: int) -> Any:
