@@ -11,6 +11,7 @@ from racebot.ledger.lock import backups, folder_of, health_timeout, read_heartbe
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
 from racebot.standings.counting import rating_rules, standing_races
+from racebot.standings.orders import is_skipped
 from racebot.text.format import counted, minute, span
 
 
@@ -75,7 +76,8 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
             for counts_at in [standing_races(ledger, rules, slug)]
             for row in ledger.cases.polled(slug)
             if not row.over and row.ended_at is not None
-            if row.standing is None or not ledger.races.has(row.race)  # a race that counts is followed, too
+            # A race that counts, or was skipped, is followed, too.
+            if row.standing is None or not (ledger.races.has(row.race) or is_skipped(ledger, row.race))
         ],
         outbox=[
             f"{row.message.race}: {row.message.kind}, {row.state.value} since {span(seconds)} ago"

@@ -102,7 +102,7 @@ class Answers:
             person = find_person(context, command.argument, race)
         if person is None:
             return unknown_player(context, command.argument)
-        if self.settler.ledger.people.is_hidden_from(asker.id, person.id):
+        if person.id != asker.id and self.settler.ledger.people.is_hidden(person.id):
             return context.texts.player_hidden
         if command.command is Command.VERSUS:
             return player_answers.versus(context, asker, person)

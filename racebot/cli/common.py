@@ -33,6 +33,7 @@ from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
+from racebot.races.rooms import room_named
 from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.standings import rebuild
@@ -58,8 +59,7 @@ Database = Annotated[
     Path | None, typer.Option(help="The SQLite file of the ledger. Overrides RACEBOT_DATABASE.")
 ]
 Cluster = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="Compute on a Dask cluster. Overrides RACEBOT_CLUSTER."),
+    str | None, typer.Option(metavar="ADDRESS", help="Compute on a Dask cluster. Overrides RACEBOT_CLUSTER.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -134,6 +134,14 @@ def final_results(settings: Settings, rooms: Sequence[str]) -> dict[str, RaceRes
 
     results = zip(rooms, (race.result for race in ask_own_site(settings, read)), strict=True)
     return {room: result if result and result.final else None for room, result in results}
+
+
+def room(text: str) -> str:
+    """Return the name of a room, given its name or address."""
+    try:
+        return room_named(text)
+    except ValueError as error:
+        raise NoSuchEntryError(str(error)) from None
 
 
 def create_ledger(settings: Settings) -> None:
@@ -258,9 +266,8 @@ def tell_waiting(settings: Settings, ledger: Ledger) -> None:
     rules = rating_rules(settings)
     for slug in settings.slugs():
         if found := standing_races(ledger, rules, slug):
-            wait = "race waits" if len(found) == 1 else "races wait"
             until = f"{minute(max(found.values()))} UTC"
-            need = "it needs" if len(found) == 1 else "they need"
+            wait, need = ("race waits", "it needs") if len(found) == 1 else ("races wait", "they need")
             tell(f"{len(found)} {wait} until {until} ({need} no record)")
 
 
@@ -292,8 +299,7 @@ READING: dict[str, Any] = {
         Layout | None, typer.Option(help="What a line of a table is: an entrant, a race or a player.")
     ],
     "words": Annotated[
-        str | None,
-        typer.Option(metavar="DNF=WORD|WORD,...", help="What words mean: dnf, dns, dq or done."),
+        str | None, typer.Option(metavar="DNF=WORD|WORD,...", help="What words mean: dnf, dns, dq or done.")
     ],
     "where": Annotated[
         str | None, typer.Option(metavar="COLUMN=TEXT,...", help="Only lines with this text in a column.")

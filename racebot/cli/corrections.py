@@ -14,21 +14,20 @@ from racebot.cli import common
 from racebot.cli.commands import loaded
 from racebot.cli.common import Database, console, open_ledger, tell
 from racebot.cli.tables import print_rows
-from racebot.errors import NoSuchEntryError, OrderError, SettingsError
+from racebot.errors import OrderError, SettingsError
 from racebot.files.cells import BadCellError, microseconds
 from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
-from racebot.races.result import RaceResult
-from racebot.races.rooms import room_named
 from racebot.settings.model import Settings
 from racebot.standings import orders
-from racebot.standings.counting import RatingRules, rating_rules
-from racebot.standings.events import EventSteps
+from racebot.standings.counting import rating_rules
+from racebot.standings.events import EventSteps, racer_named
 from racebot.standings.settle import Settler
 from racebot.text.format import counted, gap, minute
 
 Exactly = Annotated[str, typer.Argument(help="The player's id, or name#1234.")]
+Racer = Annotated[str, typer.Argument(help="The racer's name, id, profile's address or name on Twitch.")]
 Race = Annotated[str, typer.Argument(help="The race's name, as in its address.")]
 DAY = 86_400 * 1_000_000
 Reason = Annotated[str, typer.Option(help="Why; `racebot audit` shows it.")]
@@ -108,7 +107,7 @@ def skip(race: Race, reason: Reason = "", database: Database = None) -> None:
     Example: racebot skip ootr/brisk-dune-0534 --reason "wrong seed"
     """
     with _settler(database) as (_, settler):
-        name = _room(race)
+        name = common.room(race)
         rated = orders.skip(settler, name, reason, utc_now())
         _carry_out(settler.ledger, rated, f"{name} is skipped")
 
@@ -120,11 +119,15 @@ def count(race: Race, reason: Reason = "", database: Database = None) -> None:
     Example: racebot count ootr/brisk-dune-0534
     """
     with _settler(database) as (settings, settler):
-        ledger, name = settler.ledger, _room(race)
+        ledger, name = settler.ledger, common.room(race)
         unseen = not ledger.races.has(name)
         if not unseen and not orders.is_skipped(ledger, name):
             raise OrderError(f"{name} counts already")
-        result = _unrecorded_result(settings, settler.rules, name) if unseen else None
+        result = common.final_results(settings, [name])[name] if unseen else None
+        if unseen and result is None:
+            raise OrderError(f"{name} is not finished: repeat this afterwards")
+        if result is not None and settler.rules.grace(result) is None:
+            raise OrderError(f"{name} counts on no leaderboard with counts = 'finished'")
         with ledger.transaction():
             rated = orders.skip(settler, name, reason, utc_now(), undo=True)
             if result is not None:
@@ -161,18 +164,19 @@ def merge(
 @loaded.command()
 def annul(
     event: Annotated[str, typer.Argument(help="The event's name.")],
-    player: Exactly,
+    player: Racer,
     reason: Reason = "",
     undo: Annotated[bool, typer.Option("--undo", help="Restore an annulled result.")] = False,
     database: Database = None,
 ) -> None:
     """Take a player's results out of an event, whose page shows the reason. A closed one is rated again.
 
-    Example: racebot annul "Qualifier 1" "Ann#0007" --reason "no video"
+    Example: racebot annul "Qualifier 1" Ann --reason "no video"
     """
     with _settler(database) as (settings, settler):
         ledger = settler.ledger
-        found, subject = ledger.events.find(event), ledger.people.subject(player)
+        found = ledger.events.find(event)
+        subject = _racer(ledger, found.name, player)
         steps = EventSteps(settler, utc_now(), webhook=settings.webhook_of)
         steps.annul(found, subject, reason, undo=undo)
         common.carry_out_rebuilds(ledger)
@@ -182,7 +186,7 @@ def annul(
 @loaded.command()
 def penalty(
     race: Annotated[str, typer.Argument(help="The event's name, or the race's.")],
-    player: Exactly,
+    player: Racer,
     time: Annotated[str, typer.Argument(help="Time to add, such as +0:30; 0 takes it back.")],
     reason: Reason = "",
     database: Database = None,
@@ -191,7 +195,7 @@ def penalty(
 
     In a recorded race, the site's moderators edit the time.
 
-    Example: racebot penalty "Qualifier 1" "Ann#0007" +0:30 --reason "warped"
+    Example: racebot penalty "Qualifier 1" Ann +0:30 --reason "warped"
     """
     try:
         amount = microseconds(time.removeprefix("+"))
@@ -203,7 +207,7 @@ def penalty(
         ledger = settler.ledger
         found = [event.name for event in ledger.events.all() if event.is_named(race)]
         name = found[0] if len(found) == 1 else ledger.races.find(race).result.name
-        subject = ledger.people.subject(player)
+        subject = _racer(ledger, name, player)
         rated = orders.penalize(settler, name, subject, amount, reason, utc_now())
         added = f"{gap(amount / 1e6)} is added" if amount else "the penalty is taken back"
         _carry_out(ledger, rated, f"{name}: {subject.shown}: {added}")
@@ -240,21 +244,11 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
     print_rows(console, None, ("Given (UTC)", "Order", "Player or race", "Reason", "By"), rows)
 
 
-def _unrecorded_result(settings: Settings, rules: RatingRules, name: str) -> RaceResult:
-    """Return the result of a race that counts without a record, as the site shows it now."""
-    result = common.final_results(settings, [name])[name]
-    if result is None:
-        raise OrderError(f"{name} is not finished: repeat this afterwards")
-    if rules.grace(result) is None:
-        raise OrderError(f"{name} counts on no leaderboard with counts = 'finished'")
-    return result
-
-
-def _room(text: str) -> str:
-    try:
-        return room_named(text)
-    except ValueError as error:
-        raise NoSuchEntryError(str(error)) from None
+def _racer(ledger: Ledger, race: str, given: str) -> Player:
+    event, stored = ledger.events.get(race), ledger.races.get(race)
+    entrants = stored.result.entrants if stored else ()
+    results = [each.entrant for each in ledger.events.attempts(event)] if event else entrants
+    return racer_named(ledger, {each.user_id: each for each in results}, given)
 
 
 def _carry_out(ledger: Ledger, rated: Iterable[Leaderboard], done: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 import sys
-from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -35,7 +34,7 @@ from racebot.queries.records import final_from
 from racebot.queries.standings import listing_of
 from racebot.races.events import Event, SourceKind, by_result
 from racebot.races.result import Entrant
-from racebot.races.rooms import RoomRule, room_named
+from racebot.races.rooms import RoomRule
 from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.settings.sources import small_text
@@ -107,7 +106,7 @@ def event_step(
         else:
             event = ledger.events.find(name)
             files = [Path(each) for each in sources or () if each.lower().endswith(FILE_SUFFIXES)]
-            rooms = _rooms(each for each in sources or () if not each.lower().endswith(FILE_SUFFIXES))
+            rooms = [common.room(each) for each in sources or () if not each.lower().endswith(FILE_SUFFIXES)]
             if step == "close":  # an added room may have a result, or another one, by now
                 rooms = [s.name for s in ledger.events.sources(event.name) if s.kind is SourceKind.ROOM]
             asks = step == "remove" and not sources
@@ -144,13 +143,6 @@ def _accounts(settings: Settings, text: str) -> list[Entrant]:
     except SiteError as error:
         tell(f"the site was not asked about unknown players: {error}", to=common.notices)
         return []
-
-
-def _rooms(given: Iterable[str]) -> list[str]:
-    try:
-        return [room_named(each) for each in given]
-    except ValueError as error:
-        raise SettingsError(f"{error}, or a file ({', '.join(FILE_SUFFIXES)})") from None
 
 
 def _show(ledger: Ledger, event: Event, *, in_full: bool = False) -> None:

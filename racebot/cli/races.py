@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -32,6 +32,7 @@ from racebot.queries.export_races import counted_results, csv_text, json_text, l
 from racebot.queries.leaderboard import leaderboard_report, races_without_changes
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
+from racebot.queries.races import kept_from_counting
 from racebot.queries.scores import document, league
 from racebot.queries.standings import listing_of
 from racebot.races.events import is_event
@@ -52,11 +53,7 @@ USUAL_DAYS = 30
 
 
 @loaded.command()
-def backfill(
-    since: common.Since = None,
-    category: Category = None,
-    database: Database = None,
-) -> None:
+def backfill(since: common.Since = None, category: Category = None, database: Database = None) -> None:
     """Fetch the category's past races and rate them. Safe to stop, resume and repeat.
 
     Example: racebot backfill --since 2026-01-01
@@ -76,8 +73,7 @@ def backfill(
 @reads_files
 def import_file(
     files: Annotated[
-        list[Path],
-        typer.Argument(help="Tables (.csv, .xlsx), JSON, archives, or folders of them."),
+        list[Path], typer.Argument(help="Tables (.csv, .xlsx), JSON, archives, or folders of them.")
     ],
     goal: Annotated[
         str | None,
@@ -103,7 +99,7 @@ def import_file(
     category = category or "".join(settings.slugs())
     # The settings choose the leaderboards of rooms, which may be several. An event's file names its own.
     found = read_files(files, reading, category=category, goal=goal, summary=True).results
-    before = {each.name for each in found if each.leaderboard is not None}
+    before = {each.name: each.leaderboard for each in found if each.leaderboard is not None}
     results = (each if is_event(each.name) else replace(each, leaderboard=None) for each in found)
     del found  # which takes much memory, and is not needed once it is stored
     common.create_ledger(settings)
@@ -115,6 +111,10 @@ def import_file(
             if unknown := unknown_sources(settler.rules, ledger.leaderboards.all()):
                 raise SettingsError(*unknown)
         _show_merge(report)
+        boards = {board.name for board in ledger.leaderboards.all()}
+        for lacking in sorted({*before.values()} - boards):
+            text = f"no race counts on {lacking!r} here: compare the settings and the names of goals"
+            common.tell(text, to=common.notices)
         _finish(settings, settler, report.leaderboards)
 
 
@@ -159,11 +159,15 @@ def show_rooms(
     slugs = [name] if whole else [s for s in slugs if any(c.name in boards for c in rules.named_in(s))]
     if not slugs:
         raise SettingsError(f"no category is set up: add category = ... to the table of {name!r}")
-    oldest = since or utc_now() - timedelta(days=USUAL_DAYS)
+    oldest, taken = since or utc_now() - timedelta(days=USUAL_DAYS), dict[bool, Mapping[str, str]]()
+
+    if settings.database.exists():
+        with Ledger.open_to_read(settings.database) as ledger:
+            taken |= {finished: kept_from_counting(ledger, finished=finished) for finished in (False, True)}
 
     async def rows(site: Site) -> list[tables.RoomRow]:
         rooms = [room for slug in slugs async for room in rooms_of(site, slug, rules, oldest)]
-        return [row for room in rooms for row in _rows(room, rules, boards, whole=whole)]
+        return [row for room in rooms for row in _rows(room, rules, boards, taken, whole=whole)]
 
     tables.print_rooms(console, common.ask_own_site(settings, rows))
 
@@ -189,8 +193,13 @@ async def rooms_of(site: Site, slug: str, rules: RatingRules, oldest: datetime) 
         yield room
 
 
-def _rows(room: Room, rules: RatingRules, boards: set[str], *, whole: bool) -> Iterator[tables.RoomRow]:
-    """Yield a row for each of these leaderboards; for a `whole` category, also for a goal's own."""
+def _rows(
+    room: Room, rules: RatingRules, boards: set[str], taken: Mapping[bool, Mapping[str, str]], *, whole: bool
+) -> Iterator[tables.RoomRow]:
+    """Yield a row for each of these leaderboards; for a `whole` category, also for a goal's own.
+
+    `taken` says why rooms are kept from counting, where no record is needed and where one is.
+    """
     verdicts = [(c, c.rule.judge(room, c.goals)) for c in rules.named_in(room.category) if c.name in boards]
     own = rules.configs_for(room) if whole else ()
     verdicts += [(config, Verdict(RoomReason.MATCHES)) for config in own if config.name not in boards]
@@ -198,7 +207,9 @@ def _rows(room: Room, rules: RatingRules, boards: set[str], *, whole: bool) -> I
         why = verdict.reason.value.format(value=verdict.value)
         why += f"; nearest: {verdict.nearest!r}" if verdict.nearest else ""
         why += ", if recorded" if verdict.counts and not config.rule.finished else ""
-        yield tables.RoomRow(config.name, not verdict.counts, why, room.name, room.goal)
+        order = taken.get(config.rule.finished, {}).get(room.name) if verdict.counts else None
+        fails = bool(order) or not verdict.counts
+        yield tables.RoomRow(config.name, fails, order or why, room.name, room.goal)
 
 
 @loaded.command("leaderboard")

@@ -143,8 +143,7 @@ def rate_file(
 @reads_files
 def show_scores(
     files: Annotated[
-        list[Path],
-        typer.Argument(help="JSON saved from the site, or a table of races with times."),
+        list[Path], typer.Argument(help="JSON saved from the site, or a table of races with times.")
     ],
     scoring: Annotated[
         str, typer.Option(metavar="RULES", help=f"A set of rules: {', '.join(NAMED)}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -139,7 +139,7 @@ def print_player(console: Console, report: PlayerReport) -> None:
         rows = (
             (
                 race.race.rpartition("/")[2],
-                _day(race.ended_at),
+                f"{race.ended_at.astimezone(UTC):%Y-%m-%d}",
                 f"{race.standing} of {race.entrants}",
                 f"{race.before}→{race.after}",
                 _change(race.change),
@@ -252,10 +252,6 @@ def safe(text: str) -> str:
 def _change(points: int) -> Text:
     """Return a change in points: gains green, losses red."""
     return Text.assemble((signed(points), "green" if points > 0 else "red" if points < 0 else ""))
-
-
-def _day(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d}"
 
 
 def _value(value: ParameterValue) -> str:

@@ -28,6 +28,7 @@ EXPORTED |= {column: f"race.{column}" for column in _OF_RACE} | {"opened_by": "r
 EXPORTED |= {"player": "user.id", "name": "user.name", "discriminator": "user.discriminator"}
 EXPORTED |= {"status": "status.value", "finish_time": "finish_time", "place": "place", "team": "team.slug"}
 EXPORTED |= {"team_name": "team.name", "penalty": "penalty", "penalty_reason": "penalty_reason"}
+EXPORTED |= {"twitch_name": "user.twitch_name"}
 """The columns of the table that racebot exports, and where its JSON says the same."""
 Record = Mapping[str, Any]
 
@@ -93,13 +94,13 @@ def read_exported(lines: Iterator[str], left_out: Counter[str]) -> list[RaceResu
         ValueError: a race cannot be read.
     """
     first = next(lines, "")
-    if not first.startswith(",".join(EXPORTED)):
+    if not first.startswith(",".join([*EXPORTED][:-1])):  # earlier files lack the last column
         return None
     return list(_results(documents_of(map(_exported, csv.DictReader(chain([first], lines)))), left_out))
 
 
 def _exported(line: Mapping[str, str]) -> Record:
-    row = {column: without_apostrophe(line[column] or "") for column in EXPORTED}
+    row = {column: without_apostrophe(line.get(column) or "") for column in EXPORTED}
     typed: dict[str, Any] = {each: row[each] == "true" for each in ("custom_goal", "recorded", "recordable")}
     return row | typed | {"place": row["place"] and int(row["place"])}
 

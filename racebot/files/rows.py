@@ -90,7 +90,8 @@ class File:
         """Yield the rows of a file of text, or of each sheet of a workbook, or of the one that is wanted."""
         if self.kind == "text":
             text = self.text()
-            separator = _separator(text)
+            begin = islice(filter(str.strip, iter(partial(text.readline, LONGEST_LINE), "")), 20)
+            separator = max(",;\t|", key="".join(begin).count)
             fix = "; if names look wrong, save it as UTF-8" if text.encoding == "cp1252" else ""
             notes = [f"read as {text.encoding}{fix}"] if text.encoding != "utf-8-sig" else []
             if separator != ",":
@@ -157,8 +158,3 @@ class File:
             f"{self.path}: needs more than {isolated.MOST_SECONDS} seconds or {most} MiB to be read: remove "
             "cells far from the table, or save it as .csv"
         )
-
-
-def _separator(text: TextIO) -> str:
-    lines = filter(str.strip, iter(partial(text.readline, LONGEST_LINE), ""))
-    return max(",;\t|", key="".join(islice(lines, 20)).count)

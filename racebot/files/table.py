@@ -21,7 +21,7 @@ from racebot.files.layout import Grid, Line, padded
 from racebot.files.options import FLAGS, RESULTS, ReadOptions, Twice
 from racebot.files.ranking import Ranking, Result
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
-from racebot.races.result import MOST_ENTRANTS, NO_NAME, Entrant, RaceResult
+from racebot.races.result import MOST_ENTRANTS, NO_NAME, UNKNOWN, Entrant, RaceResult
 from racebot.text.format import counted
 from racebot.text.parse import fold_name
 
@@ -326,8 +326,9 @@ class TableReader:
         except BadCellError:
             if entrant.finished:
                 raise
-            self.notes.append(f"{entrant.name!r}, no known player, did not finish: counts without a name")
-            entrant.user_id, entrant.name = None, NO_NAME
+            missing = f"{entrant.name!r}, no known player, did not finish"
+            self.notes.append(f"{missing}: counts without a name, unless --guest gives one")
+            entrant.user_id, entrant.name = None, UNKNOWN
             return
         entrant.user_id, entrant.name = found.user_id, found.name
         entrant.discriminator = found.discriminator

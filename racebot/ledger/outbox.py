@@ -68,8 +68,11 @@ class Cases(LedgerTable):
 
     def standing(self, category: str, grace: timedelta) -> dict[str, datetime]:
         """Return when each race of a category counts whose result has to stand for `grace`, in order."""
-        where = "NOT over AND category = ? AND race NOT IN (SELECT name FROM races) AND stands_since NOT NULL"
-        found = self._select(f"{where} ORDER BY stands_since", category)
+        where = (
+            "NOT over AND category = ? AND race NOT IN (SELECT name FROM races) AND stands_since NOT NULL"
+            " AND race NOT IN (SELECT race FROM excluded_races WHERE kind = 'skip') ORDER BY stands_since"
+        )
+        found = self._select(where, category)
         return {row.race: row.stands_since + grace for row in found if row.stands_since}
 
     def save(self, row: CaseRow) -> None:

@@ -98,10 +98,6 @@ class People(LedgerTable):
         )
         return {bool(by_player): reason for by_player, reason in self._connection.rows(sql, player)}
 
-    def is_hidden_from(self, asker: str, player: str) -> bool:
-        """Return whether a player is hidden from the asker. Hidden players may ask about themselves."""
-        return player != asker and self.is_hidden(player)
-
     def is_forgotten(self, player: str) -> bool:
         return player in self._forgotten()
 

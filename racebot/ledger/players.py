@@ -200,6 +200,11 @@ class Profiles(LedgerTable):
         rows = self._connection.rows("SELECT player, avatar, pronouns, twitch FROM profiles")
         return {row[0]: Profile(*row[1:]) for row in rows}
 
+    def on_twitch(self, name: str) -> list[str]:
+        """Return the players with a name on Twitch, in any case."""
+        wanted = name.casefold()
+        return [key for key, each in self.all().items() if wanted and each.twitch.casefold() == wanted]
+
     def remove(self, player: str) -> None:
         self._connection.write("DELETE FROM profiles WHERE player = ?", player)
 

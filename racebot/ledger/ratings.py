@@ -144,11 +144,6 @@ class Ratings(LedgerTable):
             self._connection.write_many(sql, [(RATED_LATER, board.key, race) for race in races])
             self._mark_updated(board, again=True)
 
-    def revision_of(self, board: Leaderboard) -> int:
-        """Return a number that changes when rated races of a leaderboard are rated again or deleted."""
-        revision = self._connection.value("SELECT revision FROM leaderboards WHERE id = ?", board.key)
-        return -1 if revision is None else as_int(revision)
-
     def platforms(self, board: Leaderboard) -> list[str]:
         """Return the platforms that rated a leaderboard's races, in order.
 

@@ -10,6 +10,8 @@ from datetime import timedelta
 from typing import Any
 
 from racebot.files.documents import EXPORTED, documents_of
+from racebot.ledger.orders import OrderKind
+from racebot.ledger.races import SKIPPED
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.result import HIDDEN_NAME, Entrant, RaceResult
@@ -27,12 +29,12 @@ def counted_results(ledger: Ledger, board: Leaderboard) -> Iterator[RaceResult]:
     Raises:
         DamagedRaceError: a stored result does not match its fingerprint.
     """
-    hidden = ledger.people.hidden()
+    hidden, profiles = ledger.people.hidden(), ledger.profiles.all()
     aliases = dict[str, str]()
 
     def masked(entrant: Entrant) -> Entrant:
         if entrant.user_id is None or entrant.user_id not in hidden:
-            return entrant
+            return replace(entrant, profile=profiles.get(entrant.user_id or ""))
         alias = aliases.setdefault(entrant.user_id, f"hidden-{len(aliases) + 1}")
         return replace(entrant, user_id=alias, name=HIDDEN_NAME, discriminator=None, penalty_reason=None)
 
@@ -52,6 +54,9 @@ def counted_results(ledger: Ledger, board: Leaderboard) -> Iterator[RaceResult]:
 def left_out(ledger: Ledger, board: Leaderboard) -> str:
     """Say which stored results are not in the files, and why; empty if all are."""
     found = Counter(("race", stored.note) for stored in ledger.races.of(board) if stored.note)
+    for room in ledger.orders.under(OrderKind.SKIP) if board.rule.finished else ():
+        if room.startswith(f"{board.category}/") and not ledger.races.has(room):
+            found["race", f"{SKIPPED} before it counted"] += 1
     for event in ledger.events.all():
         if event.closed_at and (event.category, event.leaderboard) == (board.category, board.name):
             notes = (each.note for each in ledger.events.attempts(event) if each.note)
@@ -80,6 +85,7 @@ def _rows(result: RaceResult) -> Iterator[dict[str, Any]]:
         own = {column: getattr(each, column, getattr(result, column, None)) for column in EXPORTED}
         names = {"race": result.name, "player": each.user_id, "name": each.user_id and each.name}
         names["discriminator"] = each.user_id and each.discriminator
+        names["twitch_name"] = each.profile.twitch if each.profile else None
         durations = {"finish_time": each.finish_time, "penalty": each.penalty}
         iso = {key: None if length is None else iso_duration(length) for key, length in durations.items()}
         yield own | times | names | iso | {"status": each.status.value}

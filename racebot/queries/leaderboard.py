@@ -116,11 +116,6 @@ class ListedPlayers(Sequence[ListedPlayer]):
         """Return how far a player's points moved; 0 for a player who had not raced before."""
         return row.points - self.before.get(row.player, row).points
 
-    def places_won(self, row: Standing) -> int | None:
-        """Return how many places a player climbed, None for a player who was not listed before."""
-        before = self.places_before.get(row.player)
-        return None if before is None else before - self.places[row.rating]
-
     def unranked(self, limit: int) -> list[PlacedPlayer]:
         """Return the players with too few finishes for a place, those with most first."""
         rows = self.unranked_rows[:limit]
@@ -130,8 +125,10 @@ class ListedPlayers(Sequence[ListedPlayer]):
     def _read(self, rows: Sequence[Standing]) -> list[ListedPlayer]:
         names, found = self.ledger.people.names([row.player for row in rows]), []
         for row in rows:
-            moved = Movement(self.points_won(row), self.places_won(row))
-            facts = names[row.player], self.places[row.rating], self.listing
+            place = self.places[row.rating]
+            before = self.places_before.get(row.player)
+            moved = Movement(self.points_won(row), None if before is None else before - place)
+            facts = names[row.player], place, self.listing
             found.append(ListedPlayer.of(row, *facts, moved=moved if row.player in self.before else None))
         return found
 

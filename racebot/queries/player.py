@@ -196,10 +196,7 @@ def player_standing(
 
 
 def player_report(
-    ledger: Ledger,
-    name: str,
-    listing: Callable[[Leaderboard], Listing],
-    limit: int = 20,
+    ledger: Ledger, name: str, listing: Callable[[Leaderboard], Listing], limit: int = 20
 ) -> PlayerReport:
     """Read the standing and last `limit` races on every leaderboard of the player with a name or id.
 

@@ -86,7 +86,8 @@ def seed_list(
 ) -> SeedList:
     """Return the first `limit` seeds of the listed players, or of the entrants that are named.
 
-    Names are found as in chat, in any case, with or without accents and discriminator; ids count as names.
+    Names are found as in chat, in any case, with or without accents and discriminator, or else on Twitch; ids
+    count as names.
     Entrants whom the leaderboard does not list come last, by rating. Equal places are by rating, then name.
     """
     places, scores = _places(ledger, board, listing)
@@ -148,10 +149,11 @@ def _places(ledger: Ledger, board: Leaderboard, listing: Listing) -> tuple[dict[
 def _accounts(ledger: Ledger, entrants: Iterable[str]) -> dict[str, set[str]]:
     """Return the players who have each name."""
     hidden, merged = ledger.people.hidden(), ledger.people.merged()
-    texts = filter(None, (each.strip(AROUND_NAMES) for each in entrants))
-    return {
-        text: {merged.get(each.id, each.id) for each in ledger.players.named(text)} - hidden for text in texts
-    }
+    found = dict[str, set[str]]()
+    for text in filter(None, (each.strip(AROUND_NAMES) for each in entrants)):
+        named = [each.id for each in ledger.players.named(text)] or ledger.profiles.on_twitch(text)
+        found[text] = {merged.get(each, each) for each in named} - hidden
+    return found
 
 
 def _note(seed: Seed, listed: int, standing: Standing | None, listing: Listing, level: str) -> Iterator[str]:

@@ -15,6 +15,8 @@ from enum import StrEnum
 
 NO_NAME = "deleted account"
 """Shown in place of the name of an account that was deleted or forgotten."""
+UNKNOWN = "unknown player"
+"""Shown for a name in a file that nobody has here."""
 HIDDEN_NAME = "hidden player"
 """Shown in place of the name of a player who is off the lists."""
 

@@ -186,14 +186,6 @@ def frame(kind: str, now: datetime, **content: Any) -> Json:
     return {"type": kind, "date": exact_time(now), **content}
 
 
-def note_frame(line: ChatLine, now: datetime) -> Json:
-    """Return the frame of a private message. It has the sender, recipient and id, but not the text."""
-    names = ("id", "full_name", "name", "discriminator")
-    to = line.direct_to and {name: getattr(line.direct_to, name) for name in names}
-    sender = line.bot and line.bot.name
-    return frame("chat.dm", now, message=line.id, from_user=None, from_bot=sender, to=to)
-
-
 def category(about: FakeCategory, rooms: Iterable[RaceState], *, unlisted: bool) -> Json:
     """Return the category with its open races. Only its bots see `unlisted` races."""
     current = [room for room in rooms if not room.status.over and (unlisted or not room.unlisted)]

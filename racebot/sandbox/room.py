@@ -65,7 +65,11 @@ class ChatRoom(RaceState):
             return self._post(text, bot=bot, actions=actions or {})
         note = self._line(text, bot=bot, direct_to=direct_to, actions=actions or {})
         self.notes.append(note)
-        self._send(render.note_frame(note, self.site.clock()))
+        names = ("id", "full_name", "name", "discriminator")
+        to = {name: getattr(direct_to, name) for name in names}
+        # The frame has neither the text nor the buttons.
+        about = {"message": note.id, "from_user": None, "from_bot": bot.name, "to": to}
+        self._send(render.frame("chat.dm", self.site.clock(), **about))
         return note
 
     def set_info(self, bot: Bot, info: str) -> None:

@@ -30,7 +30,7 @@ from racebot.sandbox import discord, render, scenario
 from racebot.sandbox.race_state import SandboxError, UnknownError, User, ordinal, timer
 from racebot.sandbox.room import FakeRoom, Frame
 from racebot.sandbox.session import BotSession
-from racebot.sandbox.site import CATEGORY, CLIENT_ID, CLIENT_SECRET, FakeSite, Visit
+from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite, Visit
 from racebot.text.format import exact_time
 
 LIST_CACHE_SECONDS = 60
@@ -367,14 +367,7 @@ async def serve(
         listener.close()
 
 
-def run(
-    port: int = 8000,
-    *,
-    category: str = CATEGORY,
-    play: bool = False,
-    custom_goal: str = "",
-    tell: Callable[[str], None] = print,
-) -> None:
+def run(port: int, *, category: str, play: bool, custom_goal: str, tell: Callable[[str], None]) -> None:
     """Serve a sandbox until SIGINT or SIGTERM. Raise an `OSError` if the port is taken."""
     site = FakeSite(category=category)
     if not play:

@@ -114,10 +114,7 @@ class BotSession:
         if not text:
             raise _RefusedError("message: This field is required.")
         self._room.say_as_bot(
-            bot,
-            text,
-            direct_to=self._recipient(data.get("direct_to")),
-            actions=_buttons(data.get("actions")),
+            bot, text, direct_to=self._recipient(data.get("direct_to")), actions=_buttons(data.get("actions"))
         )
 
     def _recipient(self, user_id: Any) -> User | None:

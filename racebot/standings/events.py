@@ -19,6 +19,7 @@ from racebot.files.options import ReadOptions
 from racebot.files.read import read_attempts
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.rows import Leaderboard, Player
+from racebot.ledger.store import Ledger
 from racebot.races.events import Event, EventSource, SourceKind
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.standings.orders import on_one_line
@@ -187,38 +188,52 @@ class EventSteps:
 
     def _player(self, racers: Mapping[str | None, Entrant], given: str, *, new: bool) -> Entrant:
         """Return who has an id, a name or a profile's address, of the event's racers (by id) or others."""
-        text, is_address = _PROFILE.subn(r"\1", given)
-        ledger, plain = self.settler.ledger, text.rpartition("/")[2].casefold()
-        if text not in racers and ledger.players.get(text) is None:
-            called = [each for each in racers.values() if text.casefold() in _names_of(each)]
-            if len(called) > 1:
-                problem = f"{len(called)} racers of the event are named {reprlib.repr(text)}"
-                raise BadCellError("player", f"{problem}: write the id or address of the profile")
-            text = called[0].user_id or "" if called else text
-        if found := racers.get(text):
-            return Entrant(found.user_id, found.name, EntrantStatus.RACING, discriminator=found.discriminator)
         try:
-            known = ledger.players.find(text)
+            found = racer_named(self.settler.ledger, racers, given)
+        except OrderError as error:
+            raise BadCellError("player", str(error)) from None
         except NoSuchEntryError as error:
-            profiles = ledger.profiles.all().items() if plain else ()
-            named = [player for player, each in profiles if each.twitch.casefold() == plain]
-            if len(named) == 1 and (found_there := ledger.players.get(named[0])):
-                known = found_there
-            else:
-                asked = self.ask(text.rpartition("/")[2])
-                same = [e for e in asked if plain in {*_names_of(e), (e.user_id or "").casefold()}]
-                if len(same) == 1:
-                    return same[0]
-                is_id = _SITE_ID.fullmatch(text) is not None
-                if is_id and (new or is_address or ledger.people.account(text) != text):
-                    return Entrant(text, text, EntrantStatus.RACING)
-                shown = ", ".join(f"{e.name}#{e.discriminator}" for e in asked[:5])
-                there = f" The site has {shown}." if shown else ""
-                fix = "write the id or address of the profile, or add --guest NAME without an account"
-                fix += ", or --new if it is the id of an account that has not raced here" if is_id else ""
-                problem = f"{error}.{there} Correct {reprlib.repr(text)}, {fix}".replace("?.", "?")
-                raise BadCellError("player", problem) from None
-        return Entrant(known.id, known.name, EntrantStatus.RACING, discriminator=known.discriminator or None)
+            text, is_address = _PROFILE.subn(r"\1", given)
+            name = text.rpartition("/")[2]
+            asked, plain = self.ask(name), name.casefold()
+            same = [e for e in asked if plain in {*_names_of(e), (e.user_id or "").casefold()}]
+            if len(same) == 1:
+                return same[0]
+            is_id = _SITE_ID.fullmatch(text) is not None
+            if is_id and (new or is_address or self.settler.ledger.people.account(text) != text):
+                return Entrant(text, text, EntrantStatus.RACING)
+            shown = ", ".join(f"{e.name}#{e.discriminator}" for e in asked[:5])
+            there = f" The site has {shown}." if shown else ""
+            fix = "write the id or address of the profile, or add --guest NAME without an account"
+            fix += ", or --new if it is the id of an account that has not raced here" if is_id else ""
+            problem = f"{error}.{there} Correct {reprlib.repr(text)}, {fix}".replace("?.", "?")
+            raise BadCellError("player", problem) from None
+        return Entrant(found.id, found.name, EntrantStatus.RACING, discriminator=found.discriminator or None)
+
+
+def racer_named(ledger: Ledger, racers: Mapping[str | None, Entrant], given: str) -> Player:
+    """Return who has an id, a name, a profile's address or a name on Twitch, of racers (by id) or others.
+
+    Raises:
+        NoSuchEntryError: nobody has, or several others do.
+        OrderError: several of the racers have that name.
+    """
+    text = _PROFILE.sub(r"\1", given)
+    if text not in racers and ledger.players.get(text) is None:
+        called = [each for each in racers.values() if text.casefold() in _names_of(each)]
+        if len(called) > 1:
+            problem = f"{len(called)} racers there are named {reprlib.repr(text)}"
+            raise OrderError(f"{problem}: write the id or address of the profile")
+        text = called[0].user_id or "" if called else text
+    if found := racers.get(text):
+        return Player(text, found.name, found.discriminator or "", found.name)
+    try:
+        return ledger.players.find(text)
+    except NoSuchEntryError:
+        on_twitch = ledger.profiles.on_twitch(text.rpartition("/")[2])
+        if len(on_twitch) == 1 and (known := ledger.players.get(on_twitch[0])):
+            return known
+        raise
 
 
 def _names_of(racer: Entrant) -> tuple[str, str]:

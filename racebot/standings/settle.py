@@ -17,7 +17,7 @@ from racebot.ledger.outbox import CaseRow
 from racebot.ledger.rows import START, Change, Leaderboard, Position
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
-from racebot.races.result import RaceResult
+from racebot.races.result import HIDDEN_NAME, RaceResult
 from racebot.standings.counting import TICK, Boards, RatingRules
 from racebot.standings.rater import current_rater
 from racebot.standings.rebuild import update_ratings
@@ -153,9 +153,12 @@ class Settler:
                     r if (r.category, r.goal) in taken else replace(r, goal=self.rules.current_goal(r))
                     for r in past
                 ]
-            counts_at = {r.name: self._counts_at(r, has_stood=r.name in counted) for r in past}
+            stood = {*counted, *filter(self.ledger.races.has, (r.name for r in past))}
+            counts_at = {r.name: self._counts_at(r, has_stood=r.name in stood) for r in past}
             rated = [result for result in past if (at := counts_at[result.name]) and at <= latest]
-            waiting = [result for result in past if (at := counts_at[result.name]) and at > latest]
+            skipped = self.ledger.orders.under(OrderKind.SKIP)
+            held = [result for result in past if (at := counts_at[result.name]) and at > latest]
+            waiting = [result for result in held if result.name not in skipped]
             for result in waiting if source == "backfill" else ():
                 if self.ledger.cases.get(result.name) is None:  # follow it, as the bot does
                     category, at, standing = result.category, result.ended_at, result.fingerprint()
@@ -175,6 +178,9 @@ class Settler:
                     if position.counted_at == latest:
                         latest += TICK  # keeps the order of several dates in the future
                     for each in given.entrants if source == "import" else ():
+                        alias = (each.user_id or "") if each.name == HIDDEN_NAME else ""
+                        if alias.startswith("hidden-") and not self.ledger.people.is_hidden(alias):
+                            self.ledger.orders.add(Order(latest, OrderKind.HIDE, alias, None, "imported"))
                         if each.penalty and each.user_id and each in result.entrants:
                             facts = given.name, each.user_id, each.penalty_reason or ""
                             order = Order(latest, OrderKind.PENALTY, *facts, amount=each.penalty)

@@ -31,9 +31,7 @@ class Problem:
 
 
 def verify(
-    ledger: Ledger,
-    board: Leaderboard,
-    progress: Callable[[int], None] = lambda races: None,
+    ledger: Ledger, board: Leaderboard, progress: Callable[[int], None] = lambda races: None
 ) -> list[Problem]:
     """Replay a leaderboard's stored results, and return how its stored ratings differ. Writes nothing.
 

@@ -44,13 +44,14 @@ def test_listed_players_are_seeded_with_what_a_bracket_needs(ledger: Ledger, boa
 def test_entrants_are_found_as_in_chat_and_unlisted_ones_come_last(
     ledger: Ledger, board: Leaderboard
 ) -> None:
-    found = seed_list(ledger, board, LISTING, [" @CY ", "elan", "bo#0001", "", "Anne", "id-bo"])
+    found = seed_list(ledger, board, LISTING, [" @CY ", "elan", "bo#0001", "", "Anne", "id-bo", "Ann_TV"])
     assert [(each.seed, each.place, each.name) for each in found.seeds] == [
-        (1, 2, "Bo"),
-        (2, 3, "Élan"),
-        (3, None, "Cy"),
+        (1, 1, "Ann"),
+        (2, 2, "Bo"),
+        (3, 3, "Élan"),
+        (4, None, "Cy"),
     ]
-    assert "1 of 2 finishes" in found.seeds[2].note
+    assert "1 of 2 finishes" in found.seeds[3].note
     assert [(each.entrant, each.nearest) for each in found.missing] == [("Anne", "Ann")]
 
 

@@ -187,9 +187,9 @@ async def test_only_the_sockets_of_one_race_are_dropped(
 
 
 async def test_run_serves_until_a_signal() -> None:
-    script = "from racebot.sandbox.server import run; run(0)"
+    words = ("-u", "-m", "racebot", "sandbox", "--port", "0")
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-u", "-c", script, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        sys.executable, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     assert process.stdout is not None
     ready = (await asyncio.wait_for(process.stdout.readline(), PATIENCE)).decode()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from racebot.bot.room.ledger_work import LedgerWork
-from racebot.bot.room.orders import QUIET, RoomOrder, RoomOrders, order_in
+from racebot.bot.room.orders import HIDES, QUIET, RoomOrder, RoomOrders, order_in
 from racebot.chat.answers import Answers
 from racebot.ledger.rows import NamedPlayer
 from racebot.racetime.frames import ChatHistory, ChatMessage
@@ -101,7 +101,7 @@ class CommandHandler:
         given, now = order if order and order.is_allowed else None, self.clock()
         person = (race.name, message.user_id)
         most = {person: ANSWERS_PER_PERSON, (race.name,): ANSWERS_PER_ROOM}
-        if given and not given.is_about_self:
+        if given and given.word not in HIDES:
             most = {(*person, "orders"): ORDERS_PER_PERSON}
         return Question(parsed, message, given, now) if self._limiter.allows(most, now) else None
 

@@ -45,10 +45,6 @@ class RoomOrder:
     event: str = ""
 
     @property
-    def is_about_self(self) -> bool:
-        return self.word in HIDES
-
-    @property
     def decides(self) -> bool:
         """Return whether it decides where the race counts."""
         return self.word in COUNTS or self.word == EVENT
@@ -68,7 +64,7 @@ class RoomOrder:
     def is_allowed(self) -> bool:
         """Return whether its author may give it."""
         may_silence = self.word in QUIET and self.message.is_monitor
-        return self.is_about_self or self.message.can_moderate or may_silence
+        return self.word in HIDES or self.message.can_moderate or may_silence
 
 
 def order_in(command: ParsedCommand, message: ChatMessage) -> RoomOrder | None:
@@ -89,7 +85,7 @@ class RoomOrders:
 
     def carry_out(self, order: RoomOrder, race: Race) -> str:
         """Carry out an order that its author may give, and return the answer. Ledger work."""
-        if order.is_about_self:
+        if order.word in HIDES:
             return self._hide(order)
         if order.decides:
             last = self.work.ledger.orders.last_in_chat(race.name)
