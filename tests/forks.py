@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # Windows has none
     from multiprocessing.context import ForkServerContext, ForkServerProcess
 
 LOADED = (
+    "anyio._backends._asyncio",
     "anyio.lowlevel",
     "anyio.streams.tls",
     "apscheduler.executors.asyncio",
@@ -28,6 +29,7 @@ LOADED = (
     "racebot.ratings.models.thurstone_hurdle",
     "racebot.sandbox.server",
     "racebot.standings.backfill",
+    "racebot.standings.improve",
     "racebot.web.export",
     "rich.console",
     "typer",

@@ -103,7 +103,8 @@ class RoomRule:
 
     @property
     def by_goals_alone(self) -> bool:
-        return replace(self, finished=False, grace=BY_GOALS.grace) == BY_GOALS
+        by_room = self.custom_goals, self.info, self.opened_by, self.opened_by_bot, self.rooms
+        return not any(by_room) and self.since is self.until is None
 
     def lists_only(self, goals: Collection[str]) -> bool:
         """Return whether a leaderboard with these goals has only a list of rooms. Its end chooses none."""

@@ -271,11 +271,10 @@ def test_unknown_name_is_reported_with_exit_code_2(
     assert (done.code, done.out) == (2, "")
 
 
-def test_health_fails_if_the_bot_never_ran(filled: Racebot) -> None:
+def test_health_fails_if_the_bot_never_ran_and_names_a_damaged_database(
+    filled: Racebot, folder: Path
+) -> None:
     assert (filled("health").code, filled("health").out) == (1, "")
-
-
-def test_health_names_a_damaged_database(filled: Racebot, folder: Path) -> None:
     write_heartbeat(folder / "ledger.db", Heartbeat(utc_now()))
     assert filled("health").code == 0
     (folder / "ledger.db").write_bytes(b"no database at all")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from builders import CATEGORY, existing, room
@@ -152,6 +153,8 @@ def answers(
 
 def facts(value: Any) -> Any:
     """Return a record as plain values, without the fields that may differ."""
+    if type(value) in {str, int, float, bool, NoneType, datetime}:
+        return value
     if hasattr(value, "_asdict"):
         return {key: facts(each) for key, each in value._asdict().items() if key not in OWN}
     if isinstance(value, Mapping):

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from racebot.settings.commands import LONGEST_ARGUMENT, Command, ParsedCommand, parse_command
 
@@ -37,6 +37,7 @@ def test_commands_can_have_another_prefix() -> None:
 
 
 @given(st.text(max_size=1000))
+@settings(max_examples=20)
 def test_arguments_are_short_and_on_one_line(text: str) -> None:
     asked = parse_command("!rating " + text)
     if asked is not None:

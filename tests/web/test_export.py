@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from shutil import copytree, ignore_patterns
+from shutil import copy, copytree, ignore_patterns
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -33,17 +33,28 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "public"
 
 
-@pytest.fixture
-def filled(ledger: Ledger) -> Ledger:
-    rate(ledger, *RACES)
-    return ledger
+@pytest.fixture(scope="module")
+def first_export(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a ledger and its first export, for copies."""
+    made = tmp_path_factory.mktemp("export")
+    with Ledger.open(made / "ledger.db") as ledger:
+        rate(ledger, *RACES)
+        run(ledger, made / "public")
+    return made
 
 
 @pytest.fixture
-def exported(filled: Ledger, folder: Path) -> Ledger:
+def ledger(first_export: Path, tmp_path: Path) -> Iterator[Ledger]:
+    copy(first_export / "ledger.db", tmp_path)
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        yield ledger
+
+
+@pytest.fixture
+def exported(first_export: Path, ledger: Ledger, folder: Path) -> Ledger:
     """The ledger of an export."""
-    run(filled, folder)
-    return filled
+    copytree(first_export / "public", folder)
+    return ledger
 
 
 @pytest.fixture
@@ -70,14 +81,14 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("place", [".", "..", "link"])
-def test_a_folder_that_holds_the_database_is_refused(filled: Ledger, tmp_path: Path, place: str) -> None:
+def test_a_folder_that_holds_the_database_is_refused(ledger: Ledger, tmp_path: Path, place: str) -> None:
     """Published with the pages, it would show hidden players and all messages."""
-    (tmp_path / "link").symlink_to(filled.path.parent)
-    before = sorted(filled.path.parent.iterdir())
-    target = tmp_path / "link" if place == "link" else filled.path.parent / place
+    (tmp_path / "link").symlink_to(ledger.path.parent)
+    before = sorted(ledger.path.parent.iterdir())
+    target = tmp_path / "link" if place == "link" else ledger.path.parent / place
     with pytest.raises(RacebotError, match="private"):
-        run(filled, target)
-    assert sorted(filled.path.parent.iterdir()) == before
+        run(ledger, target)
+    assert sorted(ledger.path.parent.iterdir()) == before
 
 
 def test_second_export_renders_and_writes_nothing(
@@ -92,63 +103,63 @@ def test_second_export_renders_and_writes_nothing(
     assert (written(), rendered) == (before, [])
 
 
-def test_export_removes_only_its_own_files(filled: Ledger, folder: Path) -> None:
+def test_export_removes_only_its_own_files(ledger: Ledger, folder: Path) -> None:
     theirs = [folder / "CNAME", folder / "leaderboards" / "orb" / "notes.txt"]
     theirs[1].parent.mkdir(parents=True)
     outside = folder.parent / "outside.txt"
     for path in (*theirs, outside):
         path.write_text("mine", encoding="utf-8")
     (folder / MANIFEST).write_text(f"../outside.txt\n{outside}\n\n", encoding="utf-8")
-    run(filled, folder)
-    (board,) = filled.leaderboards.all()
-    filled.leaderboards.remove(board)
-    assert run(filled, folder).removed > 0
+    run(ledger, folder)
+    (board,) = ledger.leaderboards.all()
+    ledger.leaderboards.remove(board)
+    assert run(ledger, folder).removed > 0
     assert not (folder / f"{BOARD}.html").exists()
     assert all(path.read_text(encoding="utf-8") == "mine" for path in (*theirs, outside))
     assert not (folder / "players").exists()  # empty folders are removed
 
 
-def test_unwritable_folder_is_an_export_error(filled: Ledger, folder: Path) -> None:
+def test_unwritable_folder_is_an_export_error(ledger: Ledger, folder: Path) -> None:
     folder.write_text("a file", encoding="utf-8")
     with pytest.raises(RacebotError, match="public"):
-        run(filled, folder)
+        run(ledger, folder)
 
 
-def test_web_server_of_another_user_can_read_pages(filled: Ledger, folder: Path) -> None:
+def test_web_server_of_another_user_can_read_pages(ledger: Ledger, folder: Path) -> None:
     before = os.umask(0o077)  # as under systemd
     try:
-        run(filled, folder)
+        run(ledger, folder)
     finally:
         os.umask(before)
     modes = {(path.is_dir(), path.stat().st_mode & 0o777) for path in [folder, *folder.rglob("*")]}
     assert modes == {(True, 0o755), (False, 0o644)}
 
 
-def test_the_name_and_id_of_a_hidden_player_are_in_no_file(filled: Ledger, folder: Path) -> None:
+def test_the_name_and_id_of_a_hidden_player_are_in_no_file(ledger: Ledger, folder: Path) -> None:
     alone = result("e", "zaphira", after=310)  # changes no rating
-    rate(filled, result("d", "zaphira ann", after=300), alone)
-    run(filled, folder)
+    rate(ledger, result("d", "zaphira ann", after=300), alone)
+    run(ledger, folder)
     races = [folder / "races/orb/d.html", folder / "races/orb/e.html"]
     assert all(b"Zaphira" in race.read_bytes() for race in races)
-    (player,) = filled.players.called("Zaphira")
-    settler = rate(filled)
+    (player,) = ledger.players.called("Zaphira")
+    settler = rate(ledger)
     orders.hide(settler, player, "asked", NOON)
-    run(filled, folder)
+    run(ledger, folder)
     for path, content in contents(folder).items():
         assert b"aphira" not in content and "aphira" not in path, path
     orders.unhide(settler, player, "", NOON)
-    run(filled, folder)
+    run(ledger, folder)
     assert all(b"Zaphira" in race.read_bytes() for race in races)
 
 
 def test_after_a_race_only_files_that_depend_on_it_are_rendered(
-    filled: Ledger, folder: Path, rendered: list[str]
+    ledger: Ledger, folder: Path, rendered: list[str]
 ) -> None:
     publication = Publication(export_cards=True)
-    export(filled, publication, folder)
+    export(ledger, publication, folder)
     rendered.clear()
-    rate(filled, result("d", "ann hal", after=250))
-    export(filled, publication, folder)
+    rate(ledger, result("d", "ann hal", after=250))
+    export(ledger, publication, folder)
     assert set(rendered) == {
         *("activity/orb.html", "api/activity/orb.json"),
         *("events.html", "api/events.json"),
@@ -255,20 +266,20 @@ def test_files_without_a_token_in_the_manifest_are_rendered_again(exported: Ledg
 
 
 def test_a_race_settled_during_an_export_is_on_none_of_its_pages(
-    filled: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(filled, folder)
+    run(ledger, folder)
     render, rendered = Pages.document, list[str]()
 
     def racing(self: Pages, path: str, query: Mapping[str, str]) -> Content:
         rendered.append(path)
         if len(rendered) == 2:
-            rate(filled, replace(result("new", "ann bo"), goal="New Orb"))
-            rate(filled).withdraw("orb/c")
+            rate(ledger, replace(result("new", "ann bo"), goal="New Orb"))
+            rate(ledger).withdraw("orb/c")
         return render(self, path, query)
 
     monkeypatch.setattr(Pages, "document", racing)
-    run(filled, tmp_path / "other")
+    run(ledger, tmp_path / "other")
     assert contents(tmp_path / "other") == contents(folder)
 
 
@@ -279,8 +290,8 @@ def links_of(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("url", ["", "https://ratings.example.org/orb"])
-def test_page_for_missing_files_links_from_the_root(filled: Ledger, folder: Path, url: str) -> None:
-    export(filled, Publication(url=url), folder)
+def test_page_for_missing_files_links_from_the_root(ledger: Ledger, folder: Path, url: str) -> None:
+    export(ledger, Publication(url=url), folder)
     links = links_of(folder / "404.html")
     found = [text.partition("?")[0] for text in links if text.startswith(("/", "http"))]
     assert f"{url}/index.html" in found and f"{url}/assets/style.css" in found
@@ -317,6 +328,7 @@ def test_every_link_leads_to_a_file_of_the_export(exported: Ledger, folder: Path
 def test_a_damaged_row_is_named_and_all_that_does_not_need_it_is_written(
     exported: Ledger, folder: Path, damage: str, spoiled: str
 ) -> None:
+    run(exported, folder)  # with the event
     before = contents(folder)
     rate(exported, result("z", "di ed", after=300, goal="Other Orb"))
     exported.connection.write(damage)

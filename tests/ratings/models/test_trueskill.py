@@ -1,11 +1,11 @@
 """TrueSkill against the `trueskill` package, closed forms and published values."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 import trueskill
-from scipy.stats import norm
 
 from racebot.errors import ModelError
 from racebot.races.outcome import Outcome
@@ -104,10 +104,10 @@ def test_two_players_agree_with_the_closed_form() -> None:
     model = TrueSkill(beta=beta, tau=tau, draw_probability=p)
     variance_a, variance_b = a[1] ** 2 + tau**2, b[1] ** 2 + tau**2
     c = math.sqrt(2 * beta**2 + variance_a + variance_b)
-    margin = norm.ppf((p + 1) / 2) * math.sqrt(2) * beta / c
+    margin = NormalDist().inv_cdf((p + 1) / 2) * math.sqrt(2) * beta / c
     gap = (a[0] - b[0]) / c
 
-    v = norm.pdf(gap - margin) / norm.cdf(gap - margin)
+    v = NormalDist().pdf(gap - margin) / NormalDist().cdf(gap - margin)
     w = v * (v + gap - margin)
     expected = [
         [a[0] + variance_a / c * v, math.sqrt(variance_a * (1 - variance_a / c**2 * w))],
