@@ -243,16 +243,14 @@ def _end(rule: RoomRule) -> str:
 
 def _table(settings: Settings, tables: Any, name: str) -> Any:
     """Return the table of a leaderboard."""
-    full = [
-        (each, each.get("name", ""), f"{each.get('category', '')}/{each.get('name', '')}") for each in tables
-    ]
-    found = [table for table, *names in full if name.casefold() in map(str.casefold, names)]
+    wanted = name.casefold()
+    full = [(each, each.get("name", ""), each.get("category", "")) for each in tables]
+    found = [table for table, own, slug in full if wanted in {own.casefold(), f"{slug}/{own}".casefold()}]
     if not found:
         raise common.no_leaderboard(name, (own for _, own, _ in full), f"leaderboard of {settings.config}")
     if len(found) > 1:
-        raise SettingsError(
-            f"{settings.config}: several leaderboards are named {name!r}: write CATEGORY/NAME"
-        )
+        several = f"several leaderboards are named {name!r}: write CATEGORY/NAME"
+        raise SettingsError(f"{settings.config}: {several}")
     return found[0]
 
 
