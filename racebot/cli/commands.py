@@ -127,11 +127,7 @@ app = typer.Typer(
 
 @cache
 def load_command(name: str) -> TyperCommand:
-    """Import a command's module and return the command.
-
-    Raises:
-        KeyError: there is no such command.
-    """
+    """Import a command's module and return the command."""
     import_module(f"racebot.cli.{_MODULES[name]}")
     named = {each.name or getattr(each.callback, "__name__", ""): each for each in loaded.registered_commands}
     command = get_command_from_info(named[name], pretty_exceptions_short=True, rich_markup_mode=None)
