@@ -287,17 +287,17 @@ def _run(
 
 def usage(command: list[str], ready: Callable[[], bool] | None = None, **where: Any) -> tuple[float, float]:
     """Run a program to its end, or until `ready`. Return its processor time, and peak memory in MiB."""
+    begin, peak = sum(os.times()[2:4]), 0.0
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, **where)
-        while ready and process.poll() is None and not ready():
-            time.sleep(0.005)
-        if ready:
+        while process.poll() is None and not (ready and ready()):
+            peak = max(peak, peak_mib(process.pid))
+            time.sleep(0.01)
+        if process.poll() is None:
             process.terminate()
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
-        assert process.returncode == 0, output.read()[-2000:]
-    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+        assert process.wait() == 0, output.read()[-2000:]
+    return sum(os.times()[2:4]) - begin, peak
 
 
 BUSY = "player-00000"

@@ -218,11 +218,16 @@ class Standings(LedgerTable):
         on the leaderboard comes later have zero races.
         """
         chosen = "" if players is None else " AND player IN (SELECT value FROM json_each(?3))"
+        # By player, all rows of a small index are read. By sequence, only later rows are, which are large.
+        last = self._connection.value("SELECT max(sequence) FROM rated WHERE leaderboard = ?", board.key)
+        group = "player" if sequence < 0.8 * (last or 0) else "+player"
         sql = (
-            "SELECT player, state_before, 0.0, points_before, races_before,"  # noqa: S608
-            " standings.finishes - sum(place IS NOT NULL), standings.wins - sum(place IS 1), last_race_at,"
-            " '', 0, min(sequence) FROM changes LEFT JOIN standings USING (leaderboard, player)"
-            f" WHERE leaderboard = ?1 AND sequence >= ?2{chosen} GROUP BY player"
+            "SELECT player, state_before, 0.0, points_before, races_before, finishes - finished, wins - won,"  # noqa: S608
+            " last_race_at, '', 0 FROM (SELECT leaderboard, player, min(sequence) AS sequence,"
+            "  sum(place IS NOT NULL) AS finished, sum(place IS 1) AS won FROM changes"
+            f"  WHERE leaderboard = ?1 AND sequence >= ?2{chosen} GROUP BY {group})"
+            " CROSS JOIN changes USING (leaderboard, sequence, player)"
+            " LEFT JOIN standings USING (leaderboard, player)"
         )
         rows = self._connection.rows(
             sql, board.key, sequence, *([] if players is None else [json.dumps(list(players))])
