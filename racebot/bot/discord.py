@@ -340,11 +340,8 @@ def _scores(table: ScoreTable, names: Mapping[str | None, str], texts: Texts) ->
     race, more = table.races[-1], dict[str, dict[str, str]]()
     for each in table.standings:
         if each.id in race.scores:
-            time, total = race.scores[each.id].time, f"{each.total.score:.1f}"
-            more[each.id] = {
-                "time": f" · {timer(time)}" if time else "",
-                "ordinal": ordinal(each.place, texts),
-                "total": total,
-            }
+            time = race.scores[each.id].time
+            facts = {"ordinal": ordinal(each.place, texts), "total": f"{each.total.score:.1f}"}
+            more[each.id] = {**facts, "time": f" · {timer(time)}" if time else ""}
     shown = {player: names[player] for player in more}
     return [*score_lines(race, shown, texts.discord_score, more).values()]

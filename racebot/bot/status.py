@@ -89,7 +89,8 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
             f"{each.board.name}: {races} races wait to be rated again ({each.reason})"
             + (f"; failed, to be tried again: {each.error}" if each.error else "")
             for each in ledger.rebuilds.all()
-            for races in [ledger.races.count_after(each.board)]
+            for _, before in [ledger.ratings.sequence_at(each.board, each.start)]
+            for races in [ledger.races.count_after(each.board, before)]
         ],
         discord=[
             f"{number} for webhook {webhook}: {problem or 'waiting'}"

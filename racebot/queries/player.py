@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_of
+from racebot.ledger.rows import RATED_LATER, Leaderboard, NamedPlayer, damaged_race, moment_of
 from racebot.ledger.store import Ledger
 from racebot.queries import Beside, FinishTime, Label, Listed, Place, ShownId
 from racebot.queries.leaderboard import PlacedPlayer, place_among
@@ -265,15 +265,18 @@ def opponents_of(
 
 
 def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1) -> list[PlayedRace]:
-    """Return the last rated races of a player, newest first; all of them if `limit` is -1."""
+    """Return the last rated races of a player, newest first; all of them if `limit` is -1.
+
+    Races that wait to be rated again are left out.
+    """
     sql = (
         "SELECT rated.race, sequence, ended_at, place, goal,"
         " points_before, points_after, races_before, result"
         " FROM changes AS mine INDEXED BY changes_by_player"
         " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
-        " WHERE leaderboard = ?1 AND player = ?2 ORDER BY sequence DESC LIMIT ?3"
+        " WHERE leaderboard = ?1 AND player = ?2 AND note IS NOT ?4 ORDER BY sequence DESC LIMIT ?3"
     )
-    rows = ledger.connection.stream(sql, leaderboard, player, limit)
+    rows = ledger.connection.stream(sql, leaderboard, player, limit, RATED_LATER)
     found = []
     for race, sequence, ended_at, place, goal, before, after, races_before, result in rows:
         entrants = entrants_of(race, result)

@@ -15,7 +15,7 @@ from pydantic import Field
 from racebot.errors import DamagedRaceError, PayloadError
 from racebot.ledger.orders import OrderKind
 from racebot.ledger.races import EXCLUDED, SKIPPED
-from racebot.ledger.rows import START, damaged_race, moment_of, parts_of
+from racebot.ledger.rows import RATED_LATER, START, damaged_race, moment_of, parts_of
 from racebot.ledger.store import Ledger
 from racebot.queries import FinishTime, OptionalId, Parts, Place, ShownId
 from racebot.races.outcome import TeamPolicy, places
@@ -119,8 +119,11 @@ def corrected_at(ledger: Ledger, leaderboard: int, sequences: Iterable[int]) -> 
 def rating_changes(
     ledger: Ledger, leaderboard: int, after: int = 0, limit: int = -1
 ) -> Iterator[RatingChange]:
-    """Yield the changes of up to `limit` races after a sequence number; -1 means no limit."""
-    after_and_limit = "WHERE leaderboard = ?1 AND sequence > ?2 ORDER BY sequence LIMIT ?3"
+    """Yield the changes of up to `limit` races after a sequence number; -1 means no limit.
+
+    Races that wait to be rated again are left out.
+    """
+    after_and_limit = "WHERE leaderboard = ?1 AND sequence > ?2 AND note IS NOT ?4 ORDER BY sequence LIMIT ?3"
     sql = (
         "SELECT sequence, player, players.name, place,"  # noqa: S608 - constants
         " points_before, points_after, races_before, parts"
@@ -129,12 +132,12 @@ def rating_changes(
         " CROSS JOIN shown_players AS players ON players.id = player"
         " ORDER BY sequence, place IS NULL, place, player"
     )
-    rows = ledger.connection.stream(sql, leaderboard, after, limit)
+    rows = ledger.connection.stream(sql, leaderboard, after, limit, RATED_LATER)
     sql = (
         "SELECT sequence, race, ended_at, result FROM rated"  # noqa: S608 - constants
         f" JOIN races ON races.name = race {after_and_limit}"
     )
-    races = ledger.connection.stream(sql, leaderboard, after, limit)
+    races = ledger.connection.stream(sql, leaderboard, after, limit, RATED_LATER)
     of_race, race, ended_at = 0, "", START.counted_at
     withheld = ledger.people.withheld()
     entrants: dict[str, Mapping[str, Any]] = {}

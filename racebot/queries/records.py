@@ -219,8 +219,9 @@ def ranked(
     ledger: Ledger, board: Leaderboard, found: Sequence[tuple[float, int, tuple[str, ...]]]
 ) -> list[Record]:
     """Return records from numbers in order, each with the number of its race and the ids of its players."""
-    values = [value for value, _, _ in found]
     races = races_numbered(ledger, board.key, [sequence for _, sequence, _ in found])
+    found = [each for each in found if each[1] in races]  # a race may be gone, and the rest not rated yet
+    values = [value for value, _, _ in found]
     names = ledger.people.names({player for _, _, players in found for player in players})
     records = []
     for value, sequence, players in found:

@@ -206,9 +206,11 @@ def tournament_report(ledger: Ledger, board: Leaderboard, listing: Listing) -> I
                 note=reason or ("" if each.finished else result_label(each.status, None)),
             )
     orders = [each for each in ledger.orders.all() if each.subject in about]
-    names, hidden = ledger.people.names(each.target or "" for each in orders), ledger.people.hidden()
-    for order in orders:
-        is_player, target = order.kind in ORDERS_OF_PLAYERS, order.target or ""
+    people, merged = ledger.people, ledger.people.merged()
+    targets = [merged.get(each.target or "", each.target or "") for each in orders]
+    names, hidden = people.names(targets), people.hidden()
+    for order, target in zip(orders, targets, strict=True):
+        is_player = order.kind in ORDERS_OF_PLAYERS
         what = gap(order.amount / 1e6) if order.amount is not None else "" if is_player else target
         words = [f"{order.kind} {what}".strip(), "" if target in hidden else order.reason]
         player = names[target] if is_player else ""

@@ -1,8 +1,4 @@
-"""Which races count on which leaderboard, how each is rated, and from which ratings it starts.
-
-A leaderboard that carries over, such as a season's, starts from its source: from the players' standings after
-all of the source's races that count before its own first race.
-"""
+"""Which races count on which leaderboard, and how each is rated."""
 
 from __future__ import annotations
 
@@ -241,15 +237,15 @@ class RatingRules:
 class Boards:
     """The leaderboards of a ledger on which results count, by the rules of the settings."""
 
-    def __init__(self, ledger: Ledger, settings: RatingRules) -> None:
-        self.ledger, self.settings = ledger, settings
-        self.rules = settings
-        """The rules of the settings, with current names in place of earlier names of goals."""
+    def __init__(self, ledger: Ledger, given: RatingRules) -> None:
+        self.ledger, self.given = ledger, given
+        self.rules = given
+        """The given rules, with current names in place of earlier names of goals."""
         self.refresh()
 
     def refresh(self) -> None:
         """Give the rules the current names of goals, and the rooms of events."""
-        rules = self.settings.with_renamed(self.ledger.races.renamed_goals())
+        rules = self.given.with_renamed(self.ledger.races.renamed_goals())
         self.rules = replace(rules, events=self.ledger.events.rooms())
 
     def configs_now(self, result: RaceResult) -> list[LeaderboardConfig]:
@@ -257,7 +253,7 @@ class Boards:
         configs = self.rules.configs_to_rate(result)
         return [config for config in configs if result.recorded or config.rule.finished]
 
-    def counting(self, result: RaceResult, past: Sequence[RaceResult] = ()) -> list[Leaderboard]:
+    def save_counting(self, result: RaceResult, past: Sequence[RaceResult] = ()) -> list[Leaderboard]:
         """Return the leaderboards on which a result counts now, storing missing ones."""
         configs = self.configs_now(result)
         boards = (self.stored_or_new(config, result, past) for config in configs)
@@ -266,6 +262,7 @@ class Boards:
     def stored_or_new(
         self, config: LeaderboardConfig, result: RaceResult, past: Sequence[RaceResult] = ()
     ) -> Leaderboard:
+        """Return a configuration's stored leaderboard, or a new one that is not stored yet."""
         stored = self.ledger.leaderboards.get(result.category, config.name)
         return stored or self.new_leaderboard(config, result.category, result.goal, past)
 
@@ -281,7 +278,7 @@ class Boards:
         rebuild = self.ledger.rebuilds.of(board)
         return board if rebuild is None else rebuild.board
 
-    def are_kept(self, result: RaceResult, stored: StoredRace) -> bool:
+    def keeps_boards(self, result: RaceResult, stored: StoredRace) -> bool:
         """Return whether a stored race still counts on the leaderboards that rated it, and on no other."""
         before, now = ({c.name for c in self.configs_now(each)} for each in (stored.result, result))
 

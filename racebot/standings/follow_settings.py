@@ -137,7 +137,7 @@ def _missing_boards(settler: Settler) -> list[Leaderboard]:
     for board in sources_first(board for _, board in missing.values()):
         log.info("leaderboard %s: new, starting with the stored races", board.name)
         config, _ = missing[board.category, board.name]
-        past = (stored.result for stored in ledger.races.of(board))
+        past = (stored.result for stored in ledger.races.counted(board))
         new = settler.boards.new_leaderboard(config, board.category, board.first_goal, past)
         made.append(ledger.leaderboards.save(new))
     return made

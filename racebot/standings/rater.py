@@ -1,4 +1,8 @@
-"""Rates races one after another, in memory."""
+"""Rates races one after another, in memory, and says from which ratings a leaderboard starts.
+
+One that carries over, such as a season's, starts from the players' standings after all races of its source
+that count before its own first race.
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Settler:
     def reading(self) -> Generator[Settler]:
         """Yield a settler with the same rules on its own connection, which only reads, for any thread."""
         with Ledger.open_to_read(self.ledger.path) as ledger, ledger.snapshot():
-            yield Settler(ledger, self.boards.settings)
+            yield Settler(ledger, self.boards.given)
 
     def preview(self, result: RaceResult, only: str | None = None) -> list[RatedRace]:
         """Return the changes that a result would cause if it were recorded now. Writes nothing.
@@ -171,7 +171,7 @@ class Settler:
                     self.ledger.players.save(result, current=source != "import")
                     known += 1
                     continue
-                touched = self.boards.counting(result, rated)
+                touched = self.boards.save_counting(result, rated)
                 if position is None:
                     new += 1
                     position = Position(min(result.ended_at, latest), result.name)
@@ -213,7 +213,7 @@ class Settler:
         result, position, is_known = self._compared(given)
         if is_known:
             return False
-        boards, is_new = self.boards.counting(result), position is None
+        boards, is_new = self.boards.save_counting(result), position is None
         if position is None:
             ended_at = min(result.ended_at, now)
             position = Position(self.boards.next_moment(boards, ended_at), result.name)
@@ -243,7 +243,7 @@ class Settler:
             return result, position, False
         if result.room_facts == stored.result.room_facts:
             return result, position, True
-        if self.boards.are_kept(result, stored):
+        if self.boards.keeps_boards(result, stored):
             self.ledger.races.save(result, counted_at=stored.counted_at, source=stored.source)
             return result, position, True
         return result, position, False

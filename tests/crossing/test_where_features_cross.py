@@ -1,6 +1,6 @@
 """Faults where two features meet, each with the fewest steps that show it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -9,12 +9,19 @@ import pytest
 from builders import CATEGORY, GOAL, entrant, existing, result
 from standings.seasons import NOW, board_of, fresh, settle
 
+from racebot.bot.status import status
 from racebot.files.options import DEFAULT
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
+from racebot.queries.player import played_races
+from racebot.queries.races import rating_changes
+from racebot.queries.records import recap
+from racebot.queries.seeds import tournament_report
+from racebot.queries.standings import Listing
 from racebot.races.events import Event
 from racebot.races.rooms import BY_GOALS, Carry, RoomRule
 from racebot.ratings.parameters import Parameters
+from racebot.settings.model import Settings
 from racebot.standings import improve, orders, rebuild
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.events import EventSteps
@@ -221,3 +228,42 @@ def test_an_event_is_closed_again_while_its_leaderboard_waits(settler: Settler, 
     rate_again(settler)
     assert settler.ledger.ratings.races(board_of(settler))[-1] == event.name
     assert verify(settler.ledger, board_of(settler)) == []
+
+
+@pytest.mark.usefixtures("everything_is_long")
+@pytest.mark.parametrize(
+    ("change", "waits"),
+    [
+        (lambda settler: settler.withdraw(RACES[1].name), 3),
+        (lambda settler: merge(settler, "id-cy", "id-dee"), 5),
+        (lambda settler: settle(settler, result("r1", "ann cy", after=1)), 4),
+    ],
+    ids=["withdraw", "merge", "edit"],
+)
+def test_old_ratings_stay_readable_until_races_are_rated_again(
+    settler: Settler, change: Callable[[Settler], object], waits: int
+) -> None:
+    settler.add_past_races([*RACES, result("r4", "dee ann", after=4)], "import")
+    rate_again(settler)
+    ledger, board = settler.ledger, board_of(settler)
+    told = {(each.race, each.player): each for each in rating_changes(ledger, board.key)}
+    change(settler)
+    (waiting,) = status(ledger, Settings(category=CATEGORY, database=ledger.path), NOW).rebuilds
+    assert waiting.startswith(f"{GOAL}: {waits} races wait")
+    left = list(rating_changes(ledger, board.key))
+    assert left
+    assert [told[each.race, each.player] for each in left] == left
+    assert {each.race for each in played_races(ledger, board.key, "id-bo")} < {each.name for each in RACES}
+    assert recap(ledger, board, Listing()).races
+
+
+def test_the_reason_of_an_order_about_a_hidden_person_is_in_no_report(settler: Settler) -> None:
+    settler.add_past_races([*RACES, result("r4", "dee bo", after=4)], "import")
+    steps = EventSteps(settler, NOW)
+    event = opened(steps, board_of(settler))
+    steps.add_room(event, f"{CATEGORY}/q", result("q", "cy dee bo", after=9))
+    steps.annul(event, player(settler, "id-dee"), "Dee cheated")
+    steps.close(event)
+    merge(settler, "id-dee", "id-ann")
+    orders.hide(settler, player(settler, "id-ann"), "", NOW)
+    assert "cheated" not in str(list(tournament_report(settler.ledger, board_of(settler), Listing())))

@@ -183,9 +183,10 @@ def test_exception_rolls_back_the_outermost_transaction(ledger: Ledger, nested: 
     assert ledger.races.has("orb/r"), "it works after an exception"
 
 
-def test_a_transaction_inside_a_snapshot_is_refused(ledger: Ledger) -> None:
+@pytest.mark.parametrize("write", [lambda on: keep(on, result("r", "ann")), lambda on: on.races.remove("r")])
+def test_writes_inside_a_snapshot_are_refused(ledger: Ledger, write: Callable[[Ledger], object]) -> None:
     with ledger.snapshot(), pytest.raises(RuntimeError):
-        keep(ledger, result("r", "ann"))
+        write(ledger)
     keep(ledger, result("r", "ann"))
     with Ledger.open(ledger.path) as reader:
         assert reader.races.get("orb/r") is not None

@@ -90,7 +90,7 @@ class Announcements:
         """Return a key that changes if the result behind an announcement changes.
 
         Points are left out: another race settled in the meantime changes them, which needs no correction. So
-        are the names of leaderboards, which the site can change. Times count where they are scored.
+        are the names and order of leaderboards, which the site can change. Times count where they are scored.
         """
         facts: list[object] = [(r.note, [(c.player, c.place) for c in r.changes]) for r in rated]
         facts += [
@@ -98,7 +98,7 @@ class Announcements:
             for r in rated
             if listing_of(self.settings, r.leaderboard).scoring
         ]
-        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+        return hashlib.sha256("\n".join(sorted(map(json.dumps, facts))).encode()).hexdigest()[:16]
 
     def post(
         self, result: RaceResult, rated: Sequence[RatedRace], *, settled: bool = False, is_new: bool = True
