@@ -134,9 +134,9 @@ def save(picture: Image.Image, name: str, colors: int | None = 256) -> None:
 
 def during(browser: Browser, address: str, shown: Iterator[str]) -> None:
     """Photograph the live page during the first race, and overlays after it."""
-    next(line for line in shown if "in 1st place" in line)
     page = opened(browser, (1180, 600), "light")
     page.goto(f"{address}/live")
+    next(line for line in shown if "in 1st place" in line)
     expect(page.get_by_role("cell", name="1:15:07")).to_be_visible(timeout=PATIENCE)
     save(shot(page), "page-live.png")
     next(line for line in shown if "Ratings if recorded" in line)
@@ -238,7 +238,7 @@ def main() -> None:
         folder = Path(name)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         printed: list[str] = []
-        with running(folder, "demo", "--speed", "0.7", "--database", "demo.db") as output:
+        with running(folder, "demo", "--speed", "0.35", "--database", "demo.db") as output:
             demo = recorded(output, printed)
             next(line for line in demo if "rated in" in line)
             with running(folder, "web", "--port", "0", "--database", "demo.db") as web:

@@ -60,7 +60,7 @@ class Pages:
                 new = (each for each in self.view.planned() if each.address.stem == match.fields["board"])
                 planned = next(new, None) if match.route is addresses.BOARD else None
                 request = PageRequest(self.view, match.path, {}, self.served)
-                return None if planned is None else leaderboard.planned_page(request, planned)
+                return templating.page(request, "planned.html", planned=planned) if planned else None
         known = match.route.known(query) if self.served else {}
         request = PageRequest(self.view, match.path, known, self.served)
         merged = self.view.merged.keys() & {fields.get("player"), fields.get("other")}

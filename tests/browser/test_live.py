@@ -55,7 +55,7 @@ def test_live_page_follows_the_room_and_keeps_the_focus(visit: Visit, served: st
         re.compile(r"^in progress \d+:\d\d:\d\d$")
     )
     write_rooms(database, "finished")
-    expect(page.get_by_text("finished, not recorded yet")).to_be_visible()
+    expect(page.get_by_text("finished, changes if recorded")).to_be_visible()
     expect(page.get_by_text(re.compile("ended (just now|.* ago)"))).to_be_visible()
     expect(player).to_be_focused()
     write_rooms(database, "finished", backwards=True)
@@ -83,12 +83,13 @@ def test_page_of_a_race_goes_from_its_room_to_the_record_without_a_reload(
     assert page.evaluate("window.stays")
 
 
+@pytest.mark.parametrize(("path", "where"), [("races/orb/live-1", ".hero .under"), ("live", "#live h2")])
 def test_leaderboard_that_is_open_stays_open_as_the_room_changes(
-    visit: Visit, served: str, database: Path
+    visit: Visit, served: str, database: Path, path: str, where: str
 ) -> None:
     write_rooms(database, "open", boards=2)
-    page = visit(f"{served}races/orb/live-1")
-    boards, status = page.locator("details.boards"), page.locator(".hero .under")
+    page = visit(f"{served}{path}")
+    boards, status = page.locator("details.boards"), page.locator(where).first
     expect(boards.first).to_have_attribute("open", "")
     for state, words, chosen in (("in_progress", "in progress", 0), ("finished", "if recorded", 1)):
         if chosen:
@@ -214,6 +215,10 @@ def test_studio_shows_the_last_result_and_the_address_of_the_choice(visit: Visit
     page.get_by_label("Background", exact=True).fill("#00000080")
     expect(page.locator("[data-whole]")).to_have_text(f"{served}overlay/room/orb?background=00000080&rows=2")
     expect(rows).to_have_count(2)
+    for kind in ("player-room", "room"):
+        page.locator("[name=overlay]").select_option(kind)
+        preset = page.get_by_role("link", name="On a plate")
+        expect(preset).to_have_attribute("href", re.compile(f"overlay={kind}&"))
     choice = page.url
     page = visit(choice, scripts=False)
     expect(page.get_by_label("Most rows")).to_have_value("2")
@@ -224,13 +229,6 @@ def test_studio_shows_the_last_result_and_the_address_of_the_choice(visit: Visit
     address = page.locator("[data-whole]")
     expect(address).to_have_attribute("href", "overlay/player/id-r00?background=00000080&rows=2")
     expect(page.frame_locator("iframe").get_by_text("Ann Orbit")).to_be_visible()
-
-
-def test_without_scripts_the_state_at_load_is_shown(visit: Visit, served: str) -> None:
-    page = visit(scripts=False)
-    for path in ("live", ROOM):
-        page.goto(f"{served}{path}")
-        expect(page.locator("table").get_by_text("Ann Orbit")).to_be_visible()
 
 
 @pytest.mark.parametrize("width", [1100, 390])

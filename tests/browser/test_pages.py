@@ -15,7 +15,9 @@ from playwright.sync_api import FloatRect, Locator, Page, Route, expect
 from worker_support import PATIENCE
 
 from racebot.ledger.pictures import Pictures
+from racebot.queries.standings import Listing
 from racebot.races.result import Profile
+from racebot.scoring.rules import rules_of
 
 from .conftest import BOARD, PLAYER, RACE, Open, Visit, hosted, rated, season, serving, written
 
@@ -232,10 +234,7 @@ def test_addresses_choose_the_same_on_a_server_and_in_files(
 ) -> None:
     page = visit()
     with hosted(exported) as address:
-        for path in (
-            f"{BOARD}.html?q=racer&sort=points&order=up",
-            f"{BOARD}.html?q=racer+1&sort=races",
-        ):
+        for path in (f"{BOARD}.html?q=racer&sort=points&order=up", f"{BOARD}.html?q=racer+1&sort=races"):
             page.goto(served + path)
             rows = page.locator("main table tbody tr:visible > :is(.b, :nth-child(3))")
             found, shown = page.get_by_role("status").inner_text(), rows.all_inner_texts()
@@ -599,6 +598,17 @@ def test_reader_is_marked_on_a_server_and_in_files(opened: Open, served: str, ex
     with hosted(exported) as address:
         for root in (served, address):
             follow_reader(page, root)
+
+
+def test_front_page_names_the_leaderboard_of_the_readers_score(visit: Visit, tmp_path: Path) -> None:
+    other = replace(result("b", "cy"), name="alttpr/b", category="alttpr", ended_at=NOON)
+    database = rated(tmp_path / "ledger.db", [other, result("a", "ann bo", after=9)])
+    with serving(database, listing=lambda _: Listing(scoring=rules_of("sgl-2025"))) as address:
+        page = visit(f"{address}players/id-ann/orb/any-orb.html")
+        page.get_by_role("button", name="This is me").click()
+        page.goto(address)
+        own = page.get_by_role("region", name="Your standing")
+        expect(own).to_contain_text(re.compile(r"score \d+\.\d, place 1 of 2 on Any Orb"))
 
 
 def test_parts_of_a_change_add_up_to_the_points_after_it(visit: Visit, served: str) -> None:

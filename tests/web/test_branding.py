@@ -21,15 +21,16 @@ from .conftest import Merge, data_at, document_at, page_at
 AVATAR = "/media/ann.png"
 
 
-def test_title_footer_and_style_sheet_are_on_each_page(merge: Merge, tmp_path: Path) -> None:
+def test_title_footer_category_and_style_sheet_are_on_each_page(merge: Merge, tmp_path: Path) -> None:
     assert theme_beside(tmp_path / "racebot.db") == b""
     (tmp_path / "theme.css").write_bytes(b":root { --accent: #0b7285; }")
     theme = theme_beside(tmp_path / "racebot.db")
     view = merge(title="Orb <Ratings>", footer="Ask <us> on Discord", theme=theme)
+    view.ledger.profiles.save_category("orb", CategoryProfile("Orb Racing"))
     for path in ("index.html", "leaderboards/orb/any-orb.html", "races/orb/a.html"):
         page = page_at(view, path)
         assert "Orb &lt;Ratings&gt;" in page
-        assert "Ask &lt;us&gt; on Discord" in page
+        assert "Ask &lt;us&gt; on Discord" in page and "Orb Racing" in page
         assert THEME in page
     assert page_at(view, THEME).encode() == theme
     assert THEME in export_tokens(view, [])
@@ -63,12 +64,6 @@ def test_avatar_is_shown_once_it_is_fetched_and_initials_before(merge: Merge, tm
     picture = Pages(view, served=True).document(f"avatars/{name_of(AVATAR)}.webp", {})
     assert picture == Document(b"a picture", "image/webp")
     assert Pages(view, served=True).document("avatars/../../secret.webp", {}) is None
-
-
-def test_page_shows_the_name_of_its_category(merge: Merge) -> None:
-    view = merge()
-    view.ledger.profiles.save_category("orb", CategoryProfile("Orb Racing"))
-    assert "Orb Racing" in page_at(merge([]), "leaderboards/orb/any-orb.html")
 
 
 @pytest.mark.parametrize(

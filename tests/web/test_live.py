@@ -188,7 +188,7 @@ def test_live_page_shows_odds_before_the_race_and_changes_after(live: Live) -> N
     assert "Live 1 room" in words(live.get("/")).replace("\xa0", " ")
     live.write(FINISHED)
     shown = words(live.get("/live"))
-    assert "finished, not recorded yet" in shown
+    assert "finished, changes if recorded" in shown
     assert "1 Z Zoe 1:02:03 1000 → 1021 3rd ▲ + 21 1:02:03 50%" in shown
     assert "DNF A Ann 1190 → 1180 ▼ 4th ▼ − 10" in shown
 
@@ -237,20 +237,8 @@ def test_page_of_a_player_tells_what_the_record_of_their_room_will_change_and_se
     assert "live-1" not in words(live.get(path))
 
 
-def test_page_of_a_race_waits_for_the_bot_and_for_the_record(live: Live) -> None:
-    live.write()
-    assert "data-events=" in live.get("/races/orb/soon-1").text
-    assert "Ann" not in live.get("/races/orb/soon-1").text
-    live.write(replace(OPEN, race="orb/soon-1"))
-    assert "Ann" in live.get("/races/orb/soon-1").text
-    assert "data-recorded" not in live.get("/live/races/orb/soon-1").text
-    live.rate(result("soon-1", "ann bo", after=300))
-    assert "data-recorded" in live.get("/live/races/orb/soon-1").text
-
-
 @pytest.mark.parametrize(
-    ("refused", "told"),
-    [("cancelled", "cancelled: changed"), ("not recorded", "not recorded: changed")],
+    ("refused", "told"), [("cancelled", "cancelled: changed"), ("not recorded", "not recorded: changed")]
 )
 def test_page_of_a_race_that_changes_no_rating_keeps_its_result(live: Live, refused: str, told: str) -> None:
     (board,) = FINISHED.leaderboards

@@ -42,8 +42,8 @@ BOARD = "leaderboards/orb/any-orb"
         "assets/../view.py",
         ".nojekyll",
         *("api/nothing", "api/players.csv", "api/players/id-nobody", "api/races/orb/zzz", "api/events/a"),
-        *("api/leaderboards/orb", "api/leaderboards/orb/other", f"api/{BOARD}/nothing", f"api/{BOARD}/x.csv"),
-        *(f"api/{BOARD}/players/id-nobody", f"api/{BOARD}/players/~!"),
+        *("api/leaderboards/orb", "api/leaderboards/orb/other", f"api/{BOARD}/nothing"),
+        *(f"api/{BOARD}/scores.csv", f"api/{BOARD}/players/id-nobody", f"api/{BOARD}/players/~!"),
         *("cards/players/id-nobody/orb/any-orb.png", "cards/players/id-ann/orb/other.png", "cards/x.png"),
         *("cards/races/orb/zzz.png", "cards/leaderboards/orb/other.png"),
     ],
@@ -85,6 +85,14 @@ def test_player_page_tells_the_distance_to_both_neighbors_and_the_record(view: L
     assert "Next: 10 points" not in text(view, "players/id-ann/orb/any-orb.html", served=False)
 
 
+def test_latest_races_name_the_leaderboard_that_their_page_shows_first(ledger: Ledger) -> None:
+    named = [replace(SIMPLE, name=name, goals=("Any Orb",)) for name in ("League", "Cup")]
+    Settler(ledger, RatingRules(SIMPLE, named)).add_past_races([result("a", "ann bo")], "import")
+    view = LedgerView(ledger, Publication())
+    ((board, _),) = view.latest_races(3)
+    assert board.name == view.boards_of(existing(view.race("orb/a")))[0].name == "Cup"
+
+
 def test_race_leads_to_the_races_before_and_after_it(view: LedgerView) -> None:
     page = page_at(view, "races/orb/b.html")
     links = re.findall(r'rel="(prev|next)" href="([^"]+)"', page)
@@ -110,8 +118,9 @@ def test_players_without_a_place_yet_are_below_the_others_with_their_finishes(me
     assert "finished races. The first 50 of 63:" in text(
         merge(many, listing=Listing(minimum_finishes=2)), f"{BOARD}.html"
     )
-    front = text(merge([], listing=Listing(minimum_finishes=3)), "index.html")
+    front, board = (text(merge([], listing=Listing(minimum_finishes=3)), at) for at in ("", f"{BOARD}.html"))
     assert "Listing takes 3 finished races. A Ann 2 of 3 1190 B Bo 2 of 3 810" in front
+    assert "Listing takes 3 finished races" in board
 
 
 def test_race_page_shows_the_places_of_its_day(merge: Merge) -> None:
@@ -141,17 +150,10 @@ def test_gaps_are_written_as_people_do() -> None:
     assert [gap(seconds) for seconds in (7, 83, 600, 3723)] == ["+0:07", "+1:23", "+10:00", "+1:02:03"]
 
 
-def test_an_empty_leaderboard_says_when_players_are_listed(merge: Merge) -> None:
-    view = merge(listing=Listing(minimum_finishes=7))
-    for path in ("index.html", f"{BOARD}.html"):
-        assert "Listing takes 7 finished races" in text(view, path), path
-    assert "Filter and sort" not in text(view, f"{BOARD}.html")
-
-
 def test_player_page_lists_all_leaderboards(merge: Merge) -> None:
     view = merge([result("a", "ann bo"), result("b", "ann bo", goal="Other", after=1)])
     assert re.search(r"Ann 2 leaderboards .* Other 1100 .* Any Orb 1100", text(view, "players/id-ann.html"))
-    assert "1 more leaderboard" in text(view, "players/id-ann/orb/any-orb.html")
+    assert 'href="../../id-ann.html">Leaderboards</a>' in page_at(view, "players/id-ann/orb/any-orb.html")
 
 
 def test_race_page_shows_each_change_and_its_reasons(merge: Merge) -> None:

@@ -23,15 +23,7 @@ from racebot.queries.seeds import Seed, SeedList
 from racebot.text.format import as_record, field_names, rows_as_csv
 from racebot.web.api import types
 from racebot.web.html.leaderboard import seeds_of
-from racebot.web.site.ledger_view import (
-    CSV,
-    JSON,
-    Board,
-    Content,
-    Document,
-    LedgerView,
-    PageRequest,
-)
+from racebot.web.site.ledger_view import CSV, JSON, Board, Content, Document, LedgerView, PageRequest
 
 PER_PAGE = 100
 MOST_PER_PAGE = 1000

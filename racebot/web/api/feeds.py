@@ -44,14 +44,8 @@ def board_feed(request: PageRequest, board: Board) -> Content:
     for change in queries.rating_changes(request.view.ledger, board.key, first - 1):
         changes[change.sequence].append(change)
     moves = _moves(request, board, races)
-    entries = [
-        (
-            race,
-            race_title(race),
-            "; ".join(filter(None, (_results(changes[race.sequence]), moves.get(race.race)))),
-        )
-        for race in races
-    ]
+    said = {race.race: [moves.get(race.race), _results(changes[race.sequence])] for race in races}
+    entries = [(race, race_title(race), "; ".join(filter(None, said[race.race]))) for race in races]
     title = plain_name(board.name)
     return _feed(request, board, title, board.address.page(), entries, _final_news(request, board))
 
@@ -97,6 +91,8 @@ def player_feed(request: PageRequest, board: Board, player: str) -> Content:
         outcome = [timer(race.finish_time)] if race.finish_time is not None else []
         outcome += [f"won by {won_by}"] if won_by and race.place != 1 else []
         points = f"{integer(race.before)} → {integer(race.after)} ({signed(race.change)})"
+        if scored := request.view.race_scores(board, race.race).get(player):
+            points = f"score {scored[0]:.1f}"
         change = f"{name}: {points}, {standing_of(race)} in {slug(race.race)}"
         entries.append((race, change, ", ".join(outcome)))
     title = f"{name} on {plain_name(board.name)}"

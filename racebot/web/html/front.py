@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from datetime import datetime
-from operator import sub
+from operator import itemgetter, sub
 
 from racebot.ledger.rows import NamedPlayer
 from racebot.queries.activity import REGULAR, category_activity
@@ -68,7 +68,8 @@ def search(request: PageRequest) -> Content:
     wanted = fold_name(text)
     race = "" if text else request.query.get("race", "")
     racers, counted = _racers(request, race) if race else ([], set())
-    players = racers if race else request.view.players_meant(text)[:MOST_FOUND]
+    named = request.view.players_named
+    players = (named(text) or named(text, typos=True))[:MOST_FOUND] if text else racers
     return templating.page(
         request,
         "search.html",
@@ -87,19 +88,20 @@ def search(request: PageRequest) -> Content:
 def index(request: PageRequest) -> Content:
     """Return a script with the names and addresses of all players and leaderboards, for an export.
 
-    Each player has an avatar's address, or initials after the number of their color, then the points on their
-    main leaderboard and its index; each leaderboard its category's name, empty if all have the same. `latin`
-    has names with other letters than A to Z in Latin letters.
+    Each player has an avatar's address, or initials after the number of their color, then the points or the
+    score on their main leaderboard and its index; each leaderboard its category's name, empty if all have
+    the same. `latin` has names with other letters than A to Z in Latin letters.
     """
     if request.served:
         return None
-    standings: list[tuple[bool, datetime, str, int, int]] = []
-    for number, board in enumerate(request.view.boards):
+    standings: list[tuple[bool, datetime, str, int | str, int]] = []
+    for number, board in reversed([*enumerate(request.view.boards)]):
         rows, least = request.view.ledger.standings.now(board.stored), board.listing.minimum_finishes
-        standings += [
-            (r.finishes >= least, r.last_race_at, r.player, r.points, number) for r in rows.values()
-        ]
-    points = {player: main for _, _, player, *main in sorted(standings)}
+        table = request.view.ordering_league(board)
+        shown: dict[str, int | str] = {row.player: row.points for row in rows.values()}
+        shown |= {each.id: f"{each.total.score:.1f}" for each in table.standings} if table else {}
+        standings += [(r.finishes >= least, r.last_race_at, p, shown[p], number) for p, r in rows.items()]
+    points = {player: main for _, _, player, *main in sorted(standings, key=itemgetter(0, 1))}
     players = [
         [
             each.id,

@@ -267,13 +267,6 @@ def records(request: PageRequest, board: Board) -> Content:
     return templating.board_page(request, "fame.html", board, request.view.totals(board), fame=fame)
 
 
-def planned_page(request: PageRequest, board: Board) -> Content:
-    """Render the page of a leaderboard before its first race: what will count, and by which rules."""
-    return templating.page(
-        request, "planned.html", planned=board, category=request.view.category_face(board.category)
-    )
-
-
 def seeds_of(request: PageRequest, board: Board, limit: int | None = None) -> SeedList:
     text = request.query.get("entrants", "").strip()
     entrants = text.splitlines() if text else None

@@ -47,7 +47,7 @@ PRESETS: dict[str, dict[str, str]] = {
 OVERLAYS = {"room": "Room of a category", "player-room": "Room of a player", "player": "Rating of a player"}
 """The kinds of overlay that move on by themselves, by query parameter, with their names."""
 NUMBERS = {
-    "size": ("Size of the text, %", 100, 25, 400),
+    "size": ("Text size, %", 100, 25, 400),
     "rows": ("Most rows", 12, 1, 60),
     "delay": ("Delay, seconds", 0, 0, 900),
 }
@@ -84,7 +84,8 @@ def _player(request: PageRequest, player: str) -> Document:
     board = next((each for each in room.leaderboards if each.board == stem), None) if room else None
     live = next(each for each in board.entrants if each.id == player) if board else None
     facts = {"room": room, "board": board, "live": live, "standing": standings.get(stem or "")}
-    return _overlay("overlay_player.html", request, change=live.change if live else change, **facts)
+    change = live.change if live else change
+    return _overlay("overlay_player.html", request, stem=stem, player=player, change=change, **facts)
 
 
 def options(query: Mapping[str, str]) -> dict[str, str]:
@@ -143,19 +144,19 @@ def _race_rows(request: PageRequest, race: str | None) -> Document:
     elif race is not None and (report := request.view.race(race)) is not None:
         pairs = zip(request.view.boards_of(report), report.leaderboards, strict=True)
         boards = [(board.address.stem, board.name, part.placed) for board, part in pairs]
-    _, name, rows = next((each for each in boards if _wanted(request, each[0])), ("", "", ()))
+    stem, name, rows = next((each for each in boards if _wanted(request, each[0])), ("", "", ()))
     heading, limit = "final", _number(request.query, "rows")
     if room is not None:
         known = (each.change if room.finished else each.win_chance for each in rows)
         if any(value is not None for value in known):  # not for a team race or a single entrant
             heading = "provisional" if room.finished else "odds" if room.before_start else "racing"
-    facts = {"race": race, "room": room, "heading": heading, "all_rows": rows}
+    facts = {"race": race, "room": room, "heading": heading, "all_rows": rows, "stem": stem}
     facts["board"] = name if len(boards) > 1 else ""
     return _overlay("overlay_room.html", request, rows=rows[:limit], more=len(rows[limit:]), **facts)
 
 
 def _overlay(template: str, request: PageRequest, **context: Any) -> Document:
-    return Document(templating.render(template, request.path, **context))
+    return Document(templating.render(template, request.path, view=request.view, **context))
 
 
 def _wanted(request: PageRequest, board: str | None) -> bool:

@@ -8,11 +8,7 @@ from datetime import UTC, datetime
 
 from racebot import addresses
 from racebot.live_file import LiveRoom
-from racebot.queries.race import (
-    changes_before,
-    edits_of,
-    event_reports,
-)
+from racebot.queries.race import changes_before, edits_of, event_reports
 from racebot.races.events import is_event
 from racebot.text.format import counted, timer
 from racebot.web.html import templating

@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw
 
 from racebot.live_file import LiveEntrant, LiveRoom
 from racebot.queries.leaderboard import ListedPlayer
+from racebot.queries.player import PlayedRace
 from racebot.queries.race import RatedEntrant
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import counted, integer, signed, timer
@@ -62,13 +63,18 @@ def player_card(request: PageRequest, board: Board, player: str) -> Content:
     record = request.view.player(board, player)
     if record is None:
         return None
-    standing = record.standing
+    view, standing, racer = request.view, record.standing, request.view.racer(board, player)
     place = "" if standing.place is None else f"{ordinal(standing.place)} of {standing.listed} "
     about = f"{integer(standing.points)} points, {place}on {name(board.name)}"
-    rows = (
-        Row(each.standing, name(slug(each.race)), _time(each.finish_time), integer(each.after), each.change)
-        for each in reversed(record.history)
-    )
+    if racer:
+        about = f"score {racer.total.score:.1f}, {ordinal(racer.place)} on {name(board.name)}"
+
+    def row(each: PlayedRace) -> Row:
+        time, number = _time(each.finish_time), integer(each.after)
+        shown = Row(each.standing, name(slug(each.race)), time, number, each.change)
+        return _scored(shown, view.race_scores(board, each.race).get(player))
+
+    rows = map(row, reversed(record.history))
     return _card(request, player_name(request, standing), about, rows, player=player)
 
 
@@ -80,11 +86,12 @@ def race_card(request: PageRequest, race: str) -> Content:
     about = f"{name(report.goal)}, {day(report.ended_at)}, {counted(len(report.result), 'entrant')}"
     if part.note:
         about = f"{about}: no rating changed: {part.note}"
-    rows = []
+    rows, scores = [], request.view.race_scores(request.view.boards_of(report)[0], race)
     for each in part.placed[:ROWS]:
         points, change = (each.after, each.change) if isinstance(each, RatedEntrant) else (None, None)
         number = "–" if points is None else integer(points)
-        rows.append(Row(each.standing, player_name(request, each), _time(each.finish_time), number, change))
+        row = Row(each.standing, player_name(request, each), _time(each.finish_time), number, change)
+        rows.append(_scored(row, scores.get(each.id or "")))
     return _card(request, slug(race), about, rows)
 
 
@@ -92,7 +99,7 @@ def _live_card(request: PageRequest, room: LiveRoom | None) -> Content:
     """Draw a race before its record: its racers with their times, or else their chances to win."""
     if room is None or not room.leaderboards:
         return None
-    board = room.leaderboards[0]
+    board, scores = room.leaderboards[0], request.view.coming_scores(room.leaderboards[0])
     stage = "open" if room.before_start else "in progress" if room.ended_at is None else board.condition
     about = f"{name(room.goal)}, {room.refused or stage}, {counted(len(board.entrants), 'entrant')}"
 
@@ -100,7 +107,8 @@ def _live_card(request: PageRequest, room: LiveRoom | None) -> Content:
         if each.finish_time is None and each.change is None and each.win_chance is not None:
             return Row(place, who, "to win", percent(each.win_chance), None)
         points = each.points if each.after is None else each.after
-        return Row(place, who, _time(each.finish_time), integer(points), each.change)
+        shown = Row(place, who, _time(each.finish_time), integer(points), each.change)
+        return _scored(shown, scores.get(each.id))
 
     rows = (row(str(each.place or ""), player_name(request, each), each) for each in board.entrants)
     return _card(request, slug(room.race), about, rows)
@@ -127,10 +135,9 @@ def board_card(request: PageRequest, board: Board) -> Content:
 
 
 def front_card(request: PageRequest) -> Content:
-    boards = sorted(request.view.boards, key=lambda board: -request.view.totals(board).races)
-    if boards:
-        return board_card(request, boards[0])
-    return _card(request, "Leaderboards", "No races have been rated yet", ())
+    busiest = max(request.view.boards, key=lambda board: request.view.totals(board).races, default=None)
+    empty = "Leaderboards", "No races have been rated yet", ()
+    return board_card(request, busiest) if busiest else _card(request, *empty)
 
 
 def name(text: str, otherwise: str = "") -> str:
@@ -141,6 +148,11 @@ def name(text: str, otherwise: str = "") -> str:
 def player_name(request: PageRequest, player: Linkable) -> str:
     """Return a player's name, or that of the stream if no font can draw it."""
     return name(player.name, request.view.ledger.profiles.get(player.id).twitch if player.id else "")
+
+
+def _scored(row: Row, scored: tuple[float, int] | None) -> Row:
+    """Return a row of a race with the score in place of points and their change, if there is one."""
+    return row if scored is None else row._replace(number=f"{scored[0]:.1f}", change=None)
 
 
 def _time(seconds: float | None) -> str:

@@ -15,7 +15,7 @@ from racebot.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addres
 from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile, Leaderboard, NamedPlayer, Standing
 from racebot.ledger.store import Ledger
-from racebot.live_file import LiveRoom
+from racebot.live_file import LiveBoard, LiveRoom
 from racebot.queries.leaderboard import BoardTotals, LeaderboardReport, board_totals, leaderboard_report
 from racebot.queries.player import (
     PlayedRace,
@@ -249,7 +249,7 @@ class LedgerView:
         """Return the last races of all leaderboards, the newest first, each race once."""
         last = {
             race.race: (board, race)
-            for board in self.boards
+            for board in reversed(self.boards)  # of several, a race names the first, as its page does
             for race in latest_races(self.ledger, board.key, limit)
         }
         return sorted(last.values(), key=lambda found: found[1].ended_at, reverse=True)[:limit]
@@ -284,6 +284,19 @@ class LedgerView:
         table = self.ordering_league(board)
         return next((each for each in table.standings if each.id == player), None) if table else None
 
+    def race_scores(self, board: Board, race: str) -> dict[str, tuple[float, int]]:
+        """Return each player's score in a race and place in the table, if scores order the leaderboard."""
+        table = self.ordering_league(board)
+        at = [n for n, each in enumerate(table.races) if each.result.name == race] if table else []
+        found = [(each, each.scores[at[0]]) for each in table.standings] if table and at else []
+        return {racer.id: (own.score, racer.place) for racer, own in found if own}
+
+    def coming_scores(self, live: LiveBoard) -> dict[str, tuple[float, int]]:
+        """Return the same for a race that is not recorded yet, with the place that its record makes."""
+        board = self.board(live.board or "")
+        shown = () if board and board.listing.by_rating else live.scores
+        return {each.id: (each.score, each.place) for each in shown}
+
     def events(self, board: Board) -> list[EventReport]:
         """Return the events of a leaderboard that have not closed."""
         named = (each for each in self.ledger.events.all() if each.leaderboard == board.name)
@@ -300,10 +313,6 @@ class LedgerView:
         totals = board_totals(self.ledger, board.stored, board.listing)
         table = self.ordering_league(board)
         return totals if table is None else replace(totals, listed=len(table.standings))
-
-    def players_meant(self, text: str) -> list[NamedPlayer]:
-        """Return the rated players whose names contain a text, or else those with similar names."""
-        return (self.players_named(text) or self.players_named(text, typos=True)) if text else []
 
     def players_named(self, text: str, *, typos: bool = False) -> list[NamedPlayer]:
         """Return the rated players whose names contain a text, or may be meant by it, the best first."""

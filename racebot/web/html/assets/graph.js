@@ -59,7 +59,7 @@ window.racebot.graph = (figure, data, label) => {
     return marks;
   };
 
-  const dateMarks = () => [1, 3, 5, 7].map(eighth => {
+  const dateMarks = () => (shown[1] - shown[0] < 9 * DAY ? [2, 6] : [1, 3, 5, 7]).map(eighth => {
     const [from, to] = shown, at = from + (to - from) * eighth / 8, date = new Date(at * 60000);
     const month = MONTHS[date.getUTCMonth()], [, time] = date.toISOString().match(/T(.{5})/);
     if (to - from >= 365 * DAY) return [at, `${month} ${date.getUTCFullYear()}`];

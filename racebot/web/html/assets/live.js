@@ -15,7 +15,7 @@
   let final = !shown.dataset.events; // nothing to follow: a sample, or once the race of the page is recorded
 
   // Change only what differs, so that the reader's focus and selection stay, and pictures do not flicker.
-  const keyOf = node => node.id || (node.dataset && node.dataset.key) || "";
+  const keyOf = node => node.dataset?.key || node.id || "";
   const update = (old, fresh) => {
     if (old.isEqualNode(fresh)) return;
     if (old.nodeName !== fresh.nodeName) old.replaceWith(fresh);
@@ -54,14 +54,15 @@
   };
   // A room in another state, or with other rows, is drawn anew, so that nothing slides. Else only what differs changes.
   const shape = root => [...root.querySelectorAll("[data-stage], [data-key]")].map(each => each.dataset.stage ?? each.dataset.key).join();
+  const boardOf = each => `${each.getAttribute("name")} ${[...each.parentNode.querySelectorAll(":scope > .boards")].indexOf(each)}`;
   const show = fresh => {
-    const focused = document.activeElement, board = [...shown.querySelectorAll(".boards")].findIndex(each => each.open), open = [...shown.querySelectorAll("tr:has(details[open])")].map(keyOf).filter(Boolean);
+    const focused = document.activeElement, boards = [...shown.querySelectorAll(".boards[open]")].map(boardOf), open = [...shown.querySelectorAll("tr:has(details[open])")].map(keyOf).filter(Boolean);
     if (shape(shown) === shape(fresh)) merge(shown, fresh);
     else {
       for (const row of fresh.querySelectorAll("tr")) if (open.includes(keyOf(row))) for (const each of row.querySelectorAll("details")) each.open = true;
       shown.replaceChildren(...fresh.childNodes);
     }
-    shown.querySelectorAll(".boards")[board]?.setAttribute("open", ""); // one that replaces another of its name comes closed
+    for (const each of shown.querySelectorAll(".boards")) if (boards.includes(boardOf(each))) each.open = true; // one that replaces another of its name comes closed
     const same = focused.isConnected ? focused : shown.querySelector(`[href="${CSS.escape(focused.getAttribute("href") ?? "")}"]`);
     if (same && same !== document.activeElement) same.focus({preventScroll: true});
   };

@@ -249,7 +249,7 @@
     // What all racers did, so that the server does not learn which of them the reader is.
     const pages = yours.dataset, json = address => load(address).then(answer => answer.json()).catch(() => null), isMe = each => segment(each.id ?? each.player ?? "") === reader.player;
     const board = reader.board ?? document.querySelector("main h3 a")?.pathname.match(BOARD)?.[1], at = pattern => pattern.replace("CATEGORY/BOARD", board);
-    const title = [...document.querySelectorAll("main .card a")].find(each => each.pathname.match(BOARD)?.[1] === board)?.textContent ?? "";
+    const title = [...document.querySelectorAll("main .card a:not(.player)")].find(each => each.pathname.match(BOARD)?.[1] === board)?.textContent ?? "";
     let text = "";
     if (board && pages.scored.split(" ").includes(board)) {
       const table = await json(at(pages.scores)), mine = table?.racers.find(isMe);
@@ -352,6 +352,7 @@
       if (!page || turn !== latest) return;
       document.getElementById(form.dataset.found).replaceChildren(...page.querySelectorAll("#results > *"));
       if ("keeps" in form.dataset) history.replaceState(null, "", address);
+      document.getElementById("presets")?.replaceWith(page.getElementById("presets"));
       refresh();
     };
     form.addEventListener("input", () => {
@@ -422,7 +423,8 @@
       if (!link) return;
       event.preventDefault();
       event.stopPropagation();
-      field.value = several ? [...field.value.split(",").slice(0, -1).map(each => each.trim()), link.textContent.replace(" (you)", "").trim()].join(", ") : playerOf(link);
+      const name = link.textContent.replace(" (you)", "").trim(), before = several ? field.value.split(",").slice(0, -1).map(each => each.trim()) : [];
+      field.value = pick === "id" ? playerOf(link) : [...before, name].join(", ");
       show([]);
       if (field.form.dataset.found) field.form.dispatchEvent(new Event("input"));
       else if (!several) field.form.requestSubmit();
