@@ -121,6 +121,9 @@ def opened(
 
 def shot(page: Page, **options: Any) -> Image.Image:
     page.wait_for_timeout(300)
+    page.evaluate(
+        "Promise.all([...document.querySelectorAll('.face.seen img')].map(each => each.decode().catch(() => {})))"
+    )
     return Image.open(io.BytesIO(page.screenshot(**options)))
 
 
@@ -138,6 +141,7 @@ def during(browser: Browser, address: str, shown: Iterator[str]) -> None:
     page.goto(f"{address}/live")
     next(line for line in shown if "in 1st place" in line)
     expect(page.get_by_role("cell", name="1:15:07")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator("time[data-clock]")).to_be_visible(timeout=1)  # or else the machine is too slow
     save(shot(page), "page-live.png")
     next(line for line in shown if "Ratings if recorded" in line)
     game = Image.linear_gradient("L").resize((660, 330)).convert("RGB").point(NIGHT)
@@ -238,7 +242,7 @@ def main() -> None:
         folder = Path(name)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         printed: list[str] = []
-        with running(folder, "demo", "--speed", "0.35", "--database", "demo.db") as output:
+        with running(folder, "demo", "--speed", "0.15", "--database", "demo.db") as output:
             demo = recorded(output, printed)
             next(line for line in demo if "rated in" in line)
             with running(folder, "web", "--port", "0", "--database", "demo.db") as web:

@@ -165,7 +165,7 @@ def write_rooms(database: Path, *statuses: str, backwards: bool = False, boards:
                 started_at,
                 ended_at,
                 now,
-                (board,) * boards,
+                (board, replace(board, board="orb/second"))[:boards],
             )
         )
     write_live(live_path(database), LiveReport(now, tuple(rooms)))

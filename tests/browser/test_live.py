@@ -98,6 +98,9 @@ def test_leaderboard_that_is_open_stays_open_as_the_room_changes(
         expect(status).to_contain_text(words)
         expect(boards.nth(chosen)).to_have_attribute("open", "")
         expect(boards.nth(1 - chosen)).not_to_have_attribute("open", "")
+    page.evaluate("localStorage.setItem('racebot-me', JSON.stringify({board: 'orb/second'}))")
+    page.reload()
+    expect(boards.last).to_have_attribute("open", "")
 
 
 def test_live_page_says_when_it_no_longer_updates(opened: Open, served: str, monkeypatch) -> None:

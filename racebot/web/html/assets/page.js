@@ -295,6 +295,8 @@
   const openOwn = () => document.querySelectorAll("table.race tr:is(.me, :target, :has(:target)) details").forEach(each => { each.open = true; });
   openOwn();
   addEventListener("hashchange", openOwn);
+  // Of several leaderboards, the reader's own is open at first.
+  for (const each of document.querySelectorAll(".boards")) if (each.dataset.board === kept()?.board) each.open = true;
   const own = location.hash === "#me" && kept() && document.getElementById("me")?.dataset.page;
   if (own) location.replace(ownPage(own));
   setInterval(refresh, 60000);
