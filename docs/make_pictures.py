@@ -121,9 +121,8 @@ def opened(
 
 def shot(page: Page, **options: Any) -> Image.Image:
     page.wait_for_timeout(300)
-    page.evaluate(
-        "Promise.all([...document.querySelectorAll('.face.seen img')].map(each => each.decode().catch(() => {})))"
-    )
+    faces = "[...document.querySelectorAll('.face.seen img')]"
+    page.evaluate(f"Promise.all({faces}.map(each => each.decode().catch(() => {{}})))")
     return Image.open(io.BytesIO(page.screenshot(**options)))
 
 

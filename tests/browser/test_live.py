@@ -98,7 +98,8 @@ def test_leaderboard_that_is_open_stays_open_as_the_room_changes(
         expect(status).to_contain_text(words)
         expect(boards.nth(chosen)).to_have_attribute("open", "")
         expect(boards.nth(1 - chosen)).not_to_have_attribute("open", "")
-    page.evaluate("localStorage.setItem('racebot-me', JSON.stringify({board: 'orb/second'}))")
+    reader = "JSON.stringify({player: 'id-r00', board: 'orb/second'})"
+    page.evaluate(f"localStorage.setItem('racebot-me', {reader})")
     page.reload()
     expect(boards.last).to_have_attribute("open", "")
 
