@@ -86,7 +86,7 @@ def test_player_page_tells_the_distance_to_both_neighbors_and_the_record(view: L
 
 
 def test_latest_races_name_the_leaderboard_that_their_page_shows_first(ledger: Ledger) -> None:
-    named = [replace(SIMPLE, name=name, goals=("Any Orb",)) for name in ("League", "Cup")]
+    named = tuple(replace(SIMPLE, name=name, goals=("Any Orb",)) for name in ("League", "Cup"))
     Settler(ledger, RatingRules(SIMPLE, named)).add_past_races([result("a", "ann bo")], "import")
     view = LedgerView(ledger, Publication())
     ((board, _),) = view.latest_races(3)

@@ -88,8 +88,7 @@ def race_card(request: PageRequest, race: str) -> Content:
         about = f"{about}: no rating changed: {part.note}"
     rows, scores = [], request.view.race_scores(request.view.boards_of(report)[0], race)
     for each in part.placed[:ROWS]:
-        points, change = (each.after, each.change) if isinstance(each, RatedEntrant) else (None, None)
-        number = "–" if points is None else integer(points)
+        number, change = (integer(each.after), each.change) if isinstance(each, RatedEntrant) else ("–", None)
         row = Row(each.standing, player_name(request, each), _time(each.finish_time), number, change)
         rows.append(_scored(row, scores.get(each.id or "")))
     return _card(request, slug(race), about, rows)
