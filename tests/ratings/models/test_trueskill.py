@@ -59,18 +59,19 @@ def package_rate(environment: trueskill.TrueSkill, states, places, team) -> np.n
 
 
 @pytest.mark.parametrize(
-    ("environment", "races", "largest", "tolerance"),
+    ("options", "backend", "races", "largest", "tolerance"),
     [
-        (trueskill.TrueSkill(), 40, 40, 1e-4),
-        (trueskill.TrueSkill(backend="scipy"), 20, 12, 1e-5),
+        ((), None, 40, 40, 1e-4),
+        ((), "scipy", 20, 12, 1e-5),
         # multiplayer-generalizations-of-elo, section 5, table 1, last row.
-        (trueskill.TrueSkill(25, 5, 2.5, 0.12, 0.001, backend="scipy"), 20, 10, 1e-5),
+        ((25, 5, 2.5, 0.12, 0.001), "scipy", 20, 10, 1e-5),
     ],
     ids=["own erfc", "scipy", "tuned"],
 )
 def test_tie_mode_agrees_with_the_package(
-    environment: trueskill.TrueSkill, races: int, largest: int, tolerance: float
+    options: tuple[float, ...], backend: str | None, races: int, largest: int, tolerance: float
 ) -> None:
+    environment = trueskill.TrueSkill(*options, backend=backend)
     names = ("sigma", "beta", "tau", "draw_probability")
     model = TrueSkill(unfinished="tie", **{name: getattr(environment, name) for name in names})
     rng = np.random.default_rng(20)
