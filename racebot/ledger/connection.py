@@ -70,10 +70,7 @@ class Connection:
             yield from iter(cursor.fetchone, None)  # a cursor itself would be closed after the ledger
 
     def write(self, sql: str, *values: Any) -> int:
-        """Run a statement that writes, and return the number of rows it changed.
-
-        Raises RuntimeError inside a snapshot, whose end would undo it.
-        """
+        """Run a statement that writes, outside snapshots, and return the number of rows it changed."""
         if self._reads_snapshot:
             raise RuntimeError("a write inside a snapshot would be rolled back")
         with translated(self.path):

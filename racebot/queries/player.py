@@ -265,10 +265,7 @@ def opponents_of(
 
 
 def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1) -> list[PlayedRace]:
-    """Return the last rated races of a player, newest first; all of them if `limit` is -1.
-
-    Races that wait to be rated again are left out.
-    """
+    """Return a player's last rated races, newest first, without those to be rated again; -1 means all."""
     sql = (
         "SELECT rated.race, sequence, ended_at, place, goal,"
         " points_before, points_after, races_before, result"

@@ -119,15 +119,12 @@ def corrected_at(ledger: Ledger, leaderboard: int, sequences: Iterable[int]) -> 
 def rating_changes(
     ledger: Ledger, leaderboard: int, after: int = 0, limit: int = -1
 ) -> Iterator[RatingChange]:
-    """Yield the changes of up to `limit` races after a sequence number; -1 means no limit.
-
-    Races that wait to be rated again are left out.
-    """
-    after_and_limit = "WHERE leaderboard = ?1 AND sequence > ?2 AND note IS NOT ?4 ORDER BY sequence LIMIT ?3"
+    """Yield the changes of up to `limit` races after a sequence number, without those to be rated again."""
+    which = "WHERE leaderboard = ?1 AND sequence > ?2 AND note IS NOT ?4 ORDER BY sequence LIMIT ?3"
     sql = (
         "SELECT sequence, player, players.name, place,"  # noqa: S608 - constants
         " points_before, points_after, races_before, parts"
-        f" FROM (SELECT leaderboard, sequence FROM rated {after_and_limit})"
+        f" FROM (SELECT leaderboard, sequence FROM rated {which})"
         " CROSS JOIN changes USING (leaderboard, sequence)"
         " CROSS JOIN shown_players AS players ON players.id = player"
         " ORDER BY sequence, place IS NULL, place, player"
@@ -135,7 +132,7 @@ def rating_changes(
     rows = ledger.connection.stream(sql, leaderboard, after, limit, RATED_LATER)
     sql = (
         "SELECT sequence, race, ended_at, result FROM rated"  # noqa: S608 - constants
-        f" JOIN races ON races.name = race {after_and_limit}"
+        f" JOIN races ON races.name = race {which}"
     )
     races = ledger.connection.stream(sql, leaderboard, after, limit, RATED_LATER)
     of_race, race, ended_at = 0, "", START.counted_at

@@ -238,9 +238,7 @@ class Boards:
     """The leaderboards of a ledger on which results count, by the rules of the settings."""
 
     def __init__(self, ledger: Ledger, given: RatingRules) -> None:
-        self.ledger, self.given = ledger, given
-        self.rules = given
-        """The given rules, with current names in place of earlier names of goals."""
+        self.ledger, self.given, self.rules = ledger, given, given
         self.refresh()
 
     def refresh(self) -> None:

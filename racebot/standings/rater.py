@@ -1,8 +1,4 @@
-"""Rates races one after another, in memory, and says from which ratings a leaderboard starts.
-
-One that carries over, such as a season's, starts from the players' standings after all races of its source
-that count before its own first race.
-"""
+"""Rates races one after another, in memory, from the ratings with which a leaderboard starts."""
 
 from __future__ import annotations
 
@@ -174,7 +170,7 @@ def current_rater(
 
 
 def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None) -> dict[str, State]:
-    """Compute the states that players carry over into a leaderboard whose first race counts at `moment`.
+    """Compute what players carry over into a leaderboard from all races of its source before `moment`.
 
     Raises:
         ModelError: its source has another model, or the model cannot carry over.

@@ -255,6 +255,11 @@ def test_old_ratings_stay_readable_until_races_are_rated_again(
     assert [told[each.race, each.player] for each in left] == left
     assert {each.race for each in played_races(ledger, board.key, "id-bo")} < {each.name for each in RACES}
     assert recap(ledger, board, Listing()).races
+    known = {each.id for each in map(ledger.players.get, ("id-cy", "id-dee")) if each}
+    assert known == {"id-cy", "id-dee"}, "the old ratings refer to both accounts"
+    rate_again(settler)
+    assert verify(ledger, board) == []
+    assert (ledger.players.get("id-cy") is None) == (waits == 5)
 
 
 def test_the_reason_of_an_order_about_a_hidden_person_is_in_no_report(settler: Settler) -> None:

@@ -162,14 +162,6 @@ async def test_only_races_of_the_chosen_days_are_read_and_rated(
     assert fake.asked == [1, 2]
 
 
-async def test_a_category_without_races_is_asked_for_one_page(
-    fill: Fill, settler: Settler, fake: FakeList
-) -> None:
-    fake.races = []
-    assert await fill() == PastRacesReport()
-    assert fake.asked == [1]
-
-
 # Files
 
 LEAGUE = RoomRule(rooms=tuple(f"orb/r{number}" for number in range(40)), finished=True)

@@ -283,17 +283,6 @@ def test_two_processes_may_carry_out_the_same_rebuild(settler: Settler) -> None:
     assert_right(settler)
 
 
-def test_accounts_are_merged_by_a_rebuild(settler: Settler) -> None:
-    settler.add_past_races([result("z", "zed bo", after=-1, goal="S1")], "import")
-    carry_out(settler)
-    zed, cy = (settler.ledger.people.subject(each) for each in ("id-zed", "id-cy"))
-    orders.merge_accounts(settler, zed, cy, "one person", NOW)
-    assert settler.ledger.players.get(zed.id), "the old ratings refer to the account"
-    carry_out(settler)
-    assert settler.ledger.players.get(zed.id) is None
-    assert_right(settler)
-
-
 def test_a_race_that_ends_later_meanwhile_is_rated_too(settler: Settler) -> None:
     moving = result("x", "ann cy", after=2)
     for goal in ("S2", "S1"):
