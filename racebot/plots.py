@@ -38,7 +38,7 @@ def _evaluation(report: Report, odds: Any, models: Any) -> None:
     found = best.reliability
     odds.plot([0.5, 1], [0.5, 1], color="gray", linestyle=":")
     odds.plot(found.predicted, found.observed, marker="o")
-    odds.set(title=f"Odds of {best.label}", xlim=(0.5, 1), ylim=(0, 1))
+    odds.set(title=f"Odds of {_plain(best.label)}", xlim=(0.5, 1), ylim=(0, 1))
     odds.set(xlabel="Forecast; bars: how often", ylabel="Came true")
     width = 0.5 / found.weight.size
     centers = 0.5 + width * (np.arange(found.weight.size) + 0.5)
@@ -46,7 +46,9 @@ def _evaluation(report: Report, odds: Any, models: Any) -> None:
     rows = sorted(report.evaluations, key=lambda each: -each.figures.misordered)
     errors = [100 * report.margins[each.label][0].error for each in rows]
     shares = [100 * each.figures.misordered for each in rows]
-    models.errorbar(shares, [each.label for each in rows], xerr=np.nan_to_num(errors), fmt="o", capsize=4)
+    models.errorbar(
+        shares, [_plain(each.label) for each in rows], xerr=np.nan_to_num(errors), fmt="o", capsize=4
+    )
     models.set(title="Pairs in the wrong order", xlabel="%, with the error of the difference to the best")
 
 
@@ -61,7 +63,7 @@ def ratings(history: History, model: RatingModel, rows: Sequence[RatedPlayer]) -
             if player in found:
                 found[player].append((step.race.ended_at, value))
     for number in shown:
-        lines.plot(*zip(*found[number], strict=True), marker=".", label=history.names[number])
+        lines.plot(*zip(*found[number], strict=True), marker=".", label=_plain(history.names[number]))
     lines.legend(fontsize="small")
     lines.set(title="Points of the first ten", ylabel="Points")
     lines.tick_params(axis="x", rotation=30)
@@ -72,7 +74,7 @@ def ratings(history: History, model: RatingModel, rows: Sequence[RatedPlayer]) -
 def odds(rows: Sequence[Odds]) -> Any:
     """Draw each player's chance to win, and the chance of each to be placed before each other."""
     figure, (wins, pairs) = _axes(2)
-    names = [row.name for row in rows]
+    names = [_plain(row.name) for row in rows]
     wins.barh(names[::-1], [100 * row.win_chance for row in rows][::-1])
     wins.set(title="Chance to win", xlabel="%")
     chances = [[np.nan if chance is None else 100 * chance for chance in row.before] for row in rows]
@@ -90,7 +92,7 @@ def scores(racers: Sequence[Any]) -> Any:
     figure, (races, totals) = _axes(2)
     for racer in racers[:PLAYERS]:
         shown = [each["score"] if each else np.nan for each in racer.scores]
-        races.plot(range(1, 1 + len(shown)), shown, marker=".", label=racer.name)
+        races.plot(range(1, 1 + len(shown)), shown, marker=".", label=_plain(racer.name))
     races.legend(fontsize="small")
     races.set(title="Scores by race", xlabel="Race", ylabel="Score")
     races.xaxis.get_major_locator().set_params(integer=True)
@@ -104,7 +106,7 @@ def iterated(found: Iterated) -> Any:
     figure, axes = _axes(len(parts))
     for axis, (title, rows) in zip(np.atleast_1d(axes), parts, strict=True):
         best = rows[: 2 * PLAYERS][::-1]
-        axis.barh([row.name for row in best], [row.rating for row in best])
+        axis.barh([_plain(row.name) for row in best], [row.rating for row in best])
         axis.set(title=title, xlabel="Rating")
     return figure
 
@@ -140,6 +142,11 @@ def save(figure: Any, path: Path) -> None:
         page = f"<!DOCTYPE html><meta charset=utf-8><title>racebot</title>{picture[picture.index('<svg') :]}"
         path.write_text(page, encoding="utf-8")
         webbrowser.open(path.resolve().as_uri())
+
+
+def _plain(name: str) -> str:
+    """Return a name that Matplotlib takes for no formula, and shows in a legend."""
+    return f"{' ' if name.startswith('_') else ''}{name}".replace("$", r"\$")
 
 
 def _distribution(axis: Any, values: Sequence[float], what: str) -> None:
