@@ -153,7 +153,8 @@ def moment(text: str, month_first: bool | None) -> datetime:
 
     Years of two digits are 1969 to 2068.
     """
-    iso = text = _TWELVE_HOURS.sub(_of_24_hours, text)
+    # `8:15:33 PM` is `20:15:33`.
+    iso = text = _TWELVE_HOURS.sub(lambda m: f"{int(m[1]) % 12 + 12 * (m[3] in 'pP'):02}{m[2]}", text)
     match = next((match for form in _DATES if (match := form.fullmatch(text))), None)
     with suppress(ValueError, OverflowError):
         if match is not None:
@@ -174,12 +175,6 @@ def moment(text: str, month_first: bool | None) -> datetime:
         if found.year in YEARS:
             return found
     raise _bad("ended_at", text, "not a date: write 2026-03-01 or 2026-03-01T20:15Z, or add --columns date=")
-
-
-def _of_24_hours(match: re.Match[str]) -> str:
-    """Rewrite `8:15:33 PM` as `20:15:33`."""
-    hour = int(match[1]) % 12 + (12 if match[3] in "pP" else 0)
-    return f"{hour:02}{match[2]}"
 
 
 @lru_cache(maxsize=10_000)
