@@ -271,8 +271,7 @@ def iterate(files: Files = None, param: ParamOption = None, *, source: Source) -
 
 
 def _is_file(name: str) -> bool:
-    path = Path(name)
-    return name == "-" or path.exists() or path.suffix.lower() in FILE_SUFFIXES
+    return name == "-" or Path(name).exists() or Path(name).suffix.lower() in FILE_SUFFIXES
 
 
 def _able(histories: Iterable[History]) -> list[str]:

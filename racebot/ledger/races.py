@@ -142,11 +142,6 @@ class Races(LedgerTable):
         """Return the current name of a goal, given its current or an earlier name."""
         return self.renamed_goals().get(category, {}).get(name, name)
 
-    def goal_is_known(self, stored: StoredRace) -> bool:
-        """Return whether a stored race's goal is the recorded one or a later name of it."""
-        goal, recorded = stored.result.goal, stored.recorded_goal
-        return goal == recorded or goal == self.current_goal(stored.result.category, recorded)
-
     def renamed_goals(self) -> dict[str, dict[str, str]]:
         """Return, by category, the earlier names of its goals with their current names."""
         renamed: dict[str, dict[str, str]] = {}

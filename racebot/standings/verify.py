@@ -71,11 +71,11 @@ def _problems(
         yield Problem("carried-over ratings differ from the standings of its source", REBUILD)
     rater = Rater(board, carried)
     events = {event.name: event for event in ledger.events.all()}
-    replayed = set()
-    damaged = False
+    renamed = ledger.races.renamed_goals().get(board.category, {})
+    replayed, damaged = set(), False
     for number, stored in enumerate(ledger.races.of(board), start=1):
-        name = stored.result.name
-        if not stored.intact or not ledger.races.goal_is_known(stored):
+        name, recorded = stored.result.name, stored.recorded_goal
+        if not stored.intact or stored.result.goal not in {recorded, renamed.get(recorded, recorded)}:
             damaged = True
             yield Problem(f"race {name}: the stored result does not match its fingerprint", REPAIR)
         elif ledger.people.amended(stored.result) != stored.result:
