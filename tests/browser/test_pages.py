@@ -531,7 +531,7 @@ def test_phones_load_three_small_avatars_of_a_list(opened: Open, tmp_path: Path)
         return sizes
 
     with serving(database, pictures=tmp_path / "avatars") as served:
-        for width, requests, weight in ((390, 9, 35_000), (1280, 40, 70_000)):
+        for width, requests, weight in ((390, 9, 35_000), (1280, 40, 40_000)):
             sizes = sizes_at(width)
             avatars = [size for url, size in sizes.items() if "/avatars/" in url]
             assert len(avatars) >= 3 and max(avatars) < 2000

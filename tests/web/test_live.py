@@ -231,7 +231,7 @@ def test_page_of_a_player_tells_what_the_record_of_their_room_will_change_and_se
         live.write(replace(OPEN, status=status))
         assert told in words(live.get(path))
     live.write(FINISHED)
-    assert "1180 points ▼ − 10 , 4th, once live-1 is recorded" in words(live.get(path))
+    assert "1180 points ▼ − 10 , 4th, if recorded: live-1" in words(live.get(path))
     assert "id-ann" in live.get(racers).text
     live.write()
     assert "live-1" not in words(live.get(path))

@@ -40,10 +40,9 @@ RoomEvent = events.Event | ChatMessage | ChatHistory
 class RoomContext:
     """Shared by the rooms of one category.
 
-    `tokens` is None in a category that is only read, `commands` if commands are off. `on_race` is called
-    with a race whenever its room may have
-    changed. `follow_goal` is called with a race before the ledger uses its goal, since a goal that is new may
-    be an old one that the site renamed. It raises `SiteError` if the site cannot say.
+    `tokens` is None in a category that is only read, `commands` if commands are off. `on_race` is called with
+    a race whenever its room may have changed, `follow_goal` before the ledger uses its goal: a new one may be
+    an old one that the site renamed. It raises `SiteError` if the site cannot say.
     """
 
     site: Site
@@ -194,6 +193,7 @@ class Inbox:
         while (await asyncio.wait({self._following}, timeout=ORDERS_WAIT))[1]:
             if self._case.shown is None:
                 self._case = replace(self._case, shown=race)
+                self.context.on_race(race)
             for said in [each for each in self._events if isinstance(each, ChatMessage | ChatHistory)]:
                 self._events.remove(said)
                 self._ask(said) if isinstance(said, ChatMessage) else self._on_history(said)

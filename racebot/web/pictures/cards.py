@@ -18,6 +18,7 @@ from racebot.live_file import LiveEntrant, LiveRoom
 from racebot.queries.leaderboard import ListedPlayer
 from racebot.queries.player import PlayedRace
 from racebot.queries.race import RatedEntrant
+from racebot.races.result import EntrantStatus, result_label
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import counted, integer, signed, timer
 from racebot.text.safe import printable
@@ -102,15 +103,16 @@ def _live_card(request: PageRequest, room: LiveRoom | None) -> Content:
     stage = "open" if room.before_start else "in progress" if room.ended_at is None else board.condition
     about = f"{name(room.goal)}, {room.refused or stage}, {counted(len(board.entrants), 'entrant')}"
 
-    def row(place: str, who: str, each: LiveEntrant) -> Row:
-        if each.finish_time is None and each.change is None and each.win_chance is not None:
-            return Row(place, who, "to win", percent(each.win_chance), None)
-        points = each.points if each.after is None else each.after
-        shown = Row(place, who, _time(each.finish_time), integer(points), each.change)
-        return _scored(shown, scores.get(each.id))
+    def row(each: LiveEntrant) -> Row:
+        who, races = player_name(request, each), each.status is EntrantStatus.RACING
+        if races and each.change is None and each.win_chance is not None:
+            return Row("", who, "to win", percent(each.win_chance), None)
+        place = "" if races else result_label(each.status, each.place)
+        time = _time(each.finish_time if each.status is EntrantStatus.DONE else None)
+        points = integer(each.points if each.after is None else each.after)
+        return _scored(Row(place, who, time, points, each.change), scores.get(each.id))
 
-    rows = (row(str(each.place or ""), player_name(request, each), each) for each in board.entrants)
-    return _card(request, slug(room.race), about, rows)
+    return _card(request, slug(room.race), about, map(row, board.entrants))
 
 
 def board_card(request: PageRequest, board: Board) -> Content:

@@ -64,7 +64,7 @@ class Room:
         self.ledger, self.clock = ledger, clock
         self.settler = Settler(ledger, RatingRules(LeaderboardConfig("elo-ffa"), (CUP,)))
         self.follower = Follower(self.settler, clock, quiet_seconds=0)
-        self.said: list[str] = []
+        self.said, self.shown_races = list[str](), list[Race]()
         self.call: Callable[..., Any] = at_once
         self.follow_goal = AsyncMock()
         self.handler = CommandHandler(self.follower.work, Settings(), silent=orders_only)
@@ -78,7 +78,8 @@ class Room:
             return await self.call(*arguments, **options)
 
         context = RoomContext(
-            site, None, self.follower.work, call, Settings(), FailureLog(), self.follow_goal, self.handler
+            *(site, None, self.follower.work, call, Settings(), FailureLog(), self.follow_goal, self.handler),
+            on_race=self.shown_races.append,
         )
         inbox = Inbox(NAME, context, cast("Any", delivery), lambda: None)
         task = asyncio.create_task(inbox.run())
@@ -136,7 +137,7 @@ async def test_an_order_waits_for_no_read_and_never_expires(
     async with room.open() as inbox:
         for frame in (RaceUpdate(race()), SYSTEM, line("!why"), line(f"!ratings {order}", 1.0)):
             inbox.on_frame(frame)
-        await until(lambda: inbox.race and CARRIED_OUT[order](room))
+        await until(lambda: inbox.race and CARRIED_OUT[order](room) and room.shown_races)
 
 
 async def test_an_order_is_kept_while_the_ledger_is_busy(room: Room, monkeypatch) -> None:
