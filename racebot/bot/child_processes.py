@@ -42,7 +42,8 @@ class ChildProcess:
             return False
         start = self.backoff.clock()
         try:
-            line = await asyncio.wait_for(run_command(self.command), TIMEOUT if self.rest else None)
+            async with asyncio.timeout(TIMEOUT if self.rest else None):
+                line = await run_command(self.command)
         except (RacebotError, TimeoutError) as error:
             self.backoff.rest(item)
             raise RacebotError(f"{self.work}: {str(error) or 'timed out'}") from None

@@ -122,7 +122,8 @@ class LiveWriter:
                 with self.backoff.trying(_SOURCE):
                     await self._write_once()
                 try:
-                    await asyncio.wait_for(self._woken.wait(), WRITE_EVERY)
+                    async with asyncio.timeout(WRITE_EVERY):
+                        await self._woken.wait()
                 except TimeoutError:
                     continue
                 await asyncio.sleep(GATHER)

@@ -71,10 +71,7 @@ class Settler:
             yield Settler(ledger, self.boards.given)
 
     def preview(self, result: RaceResult, only: str | None = None) -> list[RatedRace]:
-        """Return the changes that a result would cause if it were recorded now. Writes nothing.
-
-        `only` names the one leaderboard that is wanted.
-        """
+        """Return the changes on all leaderboards, or `only` one, if it were recorded now. Writes nothing."""
         self.boards.refresh()
         result = self.ledger.people.amended(result)
         players = sorted(e.user_id for e in result.entrants if e.user_id is not None)

@@ -1,14 +1,11 @@
-from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 from builders import CATEGORY, GOAL, dump, existing, result
 
-from racebot import __version__
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.rater import this_platform
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
@@ -84,17 +81,3 @@ def test_no_platform_explains_states_of_another_length(ledger: Ledger, damage: s
     ledger.connection.write(damage)
     ledger.connection.write("UPDATE rated_on SET platform = 'another computer'")
     assert any(problem.remedy for problem in verify(ledger, board_of(ledger)))
-
-
-def test_the_platform_names_the_version_without_an_installation(monkeypatch: pytest.MonkeyPatch) -> None:
-    def version(package: str) -> str:
-        if package == "racebot":
-            raise PackageNotFoundError(package)
-        return "1.0"
-
-    monkeypatch.setattr("racebot.standings.rater.version", version)
-    this_platform.cache_clear()
-    try:
-        assert this_platform().startswith(f"racebot {__version__}, ")
-    finally:
-        this_platform.cache_clear()

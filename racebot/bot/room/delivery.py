@@ -86,7 +86,8 @@ class Conversation:
     async def race(self, within: float) -> Race:
         """Return the race as this connection shows it, waiting so many seconds for its first frame."""
         try:
-            await asyncio.wait_for(self._came.wait(), within)
+            async with asyncio.timeout(within):  # Python 3.11's wait_for can swallow a cancellation
+                await self._came.wait()
         except TimeoutError:
             raise ConnectionLost("the site does not show the race") from None
         assert self.shown is not None  # noqa: S101 - set together with the event
@@ -96,7 +97,8 @@ class Conversation:
         """Wait for another frame with the race, for at most so many seconds."""
         self._came.clear()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._came.wait(), within)
+            async with asyncio.timeout(within):
+                await self._came.wait()
         self._came.set()
 
     async def exchange(self, *sent: Action, confirms: Confirms, within: float) -> Event:
@@ -112,7 +114,8 @@ class Conversation:
             for action in sent:
                 await self._send(action)
             self.has_sent = True
-            event = await asyncio.wait_for(answer, within)
+            async with asyncio.timeout(within):
+                event = await answer
         except TimeoutError:
             raise ConnectionLost(f"no answer within {within:g} s") from None
         finally:

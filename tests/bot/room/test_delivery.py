@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from builders import CATEGORY, NOON, Clock, at_once, backoff, result, seen
@@ -432,6 +433,18 @@ async def test_meta_waits_until_the_connection_shows_the_race(room: FakeRoom) ->
     with pytest.raises(ConnectionLost, match="the site does not show the race"):
         await room.deliver(connect=False)
     assert room.states == ["waiting"], "an earlier connection may have shown old data"
+
+
+@pytest.mark.parametrize("wait", ["exchange", "next_race", "race"])
+async def test_what_comes_with_a_cancellation_does_not_undo_it(room: FakeRoom, wait: str) -> None:
+    talk = room.conversation = Conversation(AsyncMock())
+    how = {"confirms": bool, "within": PATIENCE} if wait == "exchange" else {"within": PATIENCE}
+    task = asyncio.create_task(getattr(talk, wait)(**how))
+    await asyncio.sleep(0.01)
+    talk.on_event(RaceUpdate(RECORDED))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 # Info
