@@ -83,7 +83,8 @@ class Socket:
                 await until(self.lost)
             raise ConnectionLost("the socket closed")
         with suppress(TimeoutError):
-            return await asyncio.wait_for(self.queue.get(), wait)
+            async with asyncio.timeout(wait):
+                return await self.queue.get()
         return None
 
     async def send(self, action: Action) -> None:
