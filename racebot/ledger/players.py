@@ -23,11 +23,8 @@ from racebot.text.parse import fold_name, split_full_name
 LEAST_LIKENESS = 75
 """Least likeness of a suggested name, 0 to 100 as rapidfuzz measures it: a typo or two in a name of ten."""
 
-_ODD = {
-    code: None if code == ord("'") else " "
-    for code in range(128)
-    if not re.match(r"[a-z\d\n]", chr(code), re.I)
-}
+_ODD = {ord(each): " " for each in map(chr, range(128)) if not (each.isalnum() or each == "\n")} | {39: None}
+"""What stands for an ASCII character that is no letter or digit: a space; nothing for an apostrophe."""
 
 
 class Players(LedgerTable):
@@ -137,16 +134,17 @@ class Players(LedgerTable):
 
         def likeness(wanted: str) -> dict[int, float]:
             found = process.extract(wanted, parts, scorer=fuzz.ratio, score_cutoff=LEAST_LIKENESS, limit=None)
-            if found and len(owners) < len(parts):
+            if found and len(owners) < len(parts):  # the rows of the words, with a line's end between rows
                 owners.extend(spaced[number] for number in accumulate(map("\n".__eq__, words)))
             return {owners[part]: score for _, score, part in reversed(found)}
 
-        wanted = sorted(_plain(letters).split(), key=len) or [letters]
-        best = likeness(wanted[-1])
-        for word in wanted[:-1] if best else ():
-            best = {row: min(score, best[row]) for row, score in likeness(word).items() if row in best}
-        for row, score in likeness("".join(_plain(letters).split())).items() if len(wanted) > 1 else ():
-            best[row] = max(score, best.get(row, 0))
+        wanted = _plain(letters).split() or [letters]
+        longest, *others = sorted(wanted, key=len, reverse=True)
+        best = likeness(longest)
+        for word in others:
+            best = best and {row: min(n, best[row]) for row, n in likeness(word).items() if row in best}
+        joined = likeness("".join(wanted)) if others else {}
+        best |= {row: max(score, best.get(row, 0)) for row, score in joined.items()}
         near = sorted((row for row in best if letters not in names[row]), key=lambda row: (-best[row], row))
         chosen = dict.fromkeys(names[row] for row in near[:limit])
         sql = "SELECT players.id FROM json_each(?) CROSS JOIN players ON letters = value ORDER BY key LIMIT ?"

@@ -14,7 +14,7 @@ from racebot.ledger.orders import OrderKind
 from racebot.ledger.races import SKIPPED
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.races.result import HIDDEN_NAME, Entrant, RaceResult
+from racebot.races.result import HIDDEN_ID, HIDDEN_NAME, Entrant, RaceResult
 from racebot.text.format import counted, exact_time, iso_duration, rows_as_csv
 
 
@@ -22,9 +22,8 @@ def counted_results(ledger: Ledger, board: Leaderboard) -> Iterator[RaceResult]:
     """Yield the results that count on a leaderboard, in the order in which they count.
 
     A race that was recorded after a later one ends just after it here, since imported races count by their
-    end. Hidden and forgotten players are `hidden-1` and so on. The pattern that an
-    opener's name matches stands for the name, which may be a forgotten one. Each says on which leaderboard it
-    counts.
+    end. Hidden and forgotten players are `hidden-1` and so on. The pattern that an opener's name matches
+    stands for the name, which may be a forgotten one. Each says on which leaderboard it counts.
 
     Raises:
         DamagedRaceError: a stored result does not match its fingerprint.
@@ -35,7 +34,7 @@ def counted_results(ledger: Ledger, board: Leaderboard) -> Iterator[RaceResult]:
     def masked(entrant: Entrant) -> Entrant:
         if entrant.user_id is None or entrant.user_id not in hidden:
             return replace(entrant, profile=profiles.get(entrant.user_id or ""))
-        alias = aliases.setdefault(entrant.user_id, f"hidden-{len(aliases) + 1}")
+        alias = aliases.setdefault(entrant.user_id, f"{HIDDEN_ID}{len(aliases) + 1}")
         return replace(entrant, user_id=alias, name=HIDDEN_NAME, discriminator=None, penalty_reason=None)
 
     last = None

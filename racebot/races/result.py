@@ -17,8 +17,8 @@ NO_NAME = "deleted account"
 """Shown in place of the name of an account that was deleted or forgotten."""
 UNKNOWN = "unknown player"
 """Shown for a name in a file that nobody has here."""
-HIDDEN_NAME = "hidden player"
-"""Shown in place of the name of a player who is off the lists."""
+HIDDEN_NAME, HIDDEN_ID = "hidden player", "hidden-"
+"""Shown in place of the name of a player who is off the lists, and the beginning of the id in a file."""
 
 ROOM_FACTS = ("info", "opened_by", "opened_by_bot", "started_at")
 """Facts of a result that choose leaderboards, besides its goal."""

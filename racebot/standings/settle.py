@@ -17,7 +17,7 @@ from racebot.ledger.outbox import CaseRow
 from racebot.ledger.rows import START, Change, Leaderboard, Position
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
-from racebot.races.result import HIDDEN_NAME, RaceResult
+from racebot.races.result import HIDDEN_ID, HIDDEN_NAME, RaceResult
 from racebot.standings.counting import TICK, Boards, RatingRules
 from racebot.standings.rater import current_rater
 from racebot.standings.rebuild import update_ratings
@@ -176,7 +176,7 @@ class Settler:
                         latest += TICK  # keeps the order of several dates in the future
                     for each in given.entrants if source == "import" else ():
                         alias = (each.user_id or "") if each.name == HIDDEN_NAME else ""
-                        if alias.startswith("hidden-") and not self.ledger.people.is_hidden(alias):
+                        if alias.startswith(HIDDEN_ID) and not self.ledger.people.is_hidden(alias):
                             self.ledger.orders.add(Order(latest, OrderKind.HIDE, alias, None, "imported"))
                         if each.penalty and each.user_id and each in result.entrants:
                             facts = given.name, each.user_id, each.penalty_reason or ""
@@ -212,8 +212,7 @@ class Settler:
             return False
         boards, is_new = self.boards.save_counting(result), position is None
         if position is None:
-            ended_at = min(result.ended_at, now)
-            position = Position(self.boards.next_moment(boards, ended_at), result.name)
+            position = Position(self.boards.next_moment(boards, min(result.ended_at, now)), result.name)
         touched = {board.key for board in [*boards, *self.boards.holding(result.name)]}
         self.ledger.races.save(result, counted_at=position.counted_at, source="live", now=now)
         since = dict.fromkeys(touched, position)
@@ -238,12 +237,11 @@ class Settler:
         result = people.amended(result.with_accounts_of(stored.result).with_room_of(stored.result))
         if result.fingerprint() != stored.result.fingerprint():
             return result, position, False
-        if result.room_facts == stored.result.room_facts:
-            return result, position, True
-        if self.boards.keeps_boards(result, stored):
+        is_known = result.room_facts == stored.result.room_facts
+        if not is_known and self.boards.keeps_boards(result, stored):
             self.ledger.races.save(result, counted_at=stored.counted_at, source=stored.source)
-            return result, position, True
-        return result, position, False
+            is_known = True
+        return result, position, is_known
 
     def _counts_at(self, result: RaceResult, *, has_stood: bool = False) -> datetime | None:
         """Return from when on a past result counts: at once, or after its grace if it has to stand."""

@@ -92,7 +92,7 @@ def player_feed(request: PageRequest, board: Board, player: str) -> Content:
         outcome += [f"won by {won_by}"] if won_by and race.place != 1 else []
         points = f"{integer(race.before)} → {integer(race.after)} ({signed(race.change)})"
         if scored := request.view.race_scores(board, race.race).get(player):
-            points = f"score {scored[0]:.1f}"
+            points = f"score {scored.score:.1f}"
         change = f"{name}: {points}, {standing_of(race)} in {slug(race.race)}"
         entries.append((race, change, ", ".join(outcome)))
     title = f"{name} on {plain_name(board.name)}"

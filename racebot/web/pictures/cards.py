@@ -18,6 +18,7 @@ from racebot.live_file import LiveEntrant, LiveRoom
 from racebot.queries.leaderboard import ListedPlayer
 from racebot.queries.player import PlayedRace
 from racebot.queries.race import RatedEntrant
+from racebot.queries.scores import ComingScore
 from racebot.races.result import EntrantStatus, result_label
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import counted, integer, signed, timer
@@ -26,7 +27,7 @@ from racebot.web.html.fragments import Linkable
 from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
 from racebot.web.site.formats import day, host, ordinal, percent, slug
-from racebot.web.site.ledger_view import PNG, Board, Content, Document, PageRequest
+from racebot.web.site.ledger_view import PNG, Board, Content, Document, PageRequest, RaceScore
 
 WIDTH, HEIGHT = 1200, 630
 MARGIN = 64
@@ -151,9 +152,9 @@ def player_name(request: PageRequest, player: Linkable) -> str:
     return name(player.name, request.view.ledger.profiles.get(player.id).twitch if player.id else "")
 
 
-def _scored(row: Row, scored: tuple[float, int] | None) -> Row:
+def _scored(row: Row, scored: RaceScore | ComingScore | None) -> Row:
     """Return a row of a race with the score in place of points and their change, if there is one."""
-    return row if scored is None else row._replace(number=f"{scored[0]:.1f}", change=None)
+    return row if scored is None else row._replace(number=f"{scored.score:.1f}", change=None)
 
 
 def _time(seconds: float | None) -> str:

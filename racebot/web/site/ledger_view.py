@@ -28,7 +28,7 @@ from racebot.queries.player import (
 from racebot.queries.race import EventReport, RaceReport, event_reports, race_report
 from racebot.queries.races import RaceRow, latest_races
 from racebot.queries.records import Recap, final_since, recap
-from racebot.queries.scores import league
+from racebot.queries.scores import ComingScore, league
 from racebot.queries.standings import Listing
 from racebot.scoring.table import LeagueStanding, ScoreTable
 from racebot.text.safe import initials
@@ -60,6 +60,13 @@ class Document:
     def tag(self) -> str:
         """The entity tag: https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3."""
         return f'W/"{hashlib.sha256(self.body).hexdigest()[:20]}"'
+
+
+class RaceScore(NamedTuple):
+    """A racer's score in a race, and the racer's place in the table now."""
+
+    score: float
+    place: int
 
 
 class Moved(NamedTuple):
@@ -284,18 +291,17 @@ class LedgerView:
         table = self.ordering_league(board)
         return next((each for each in table.standings if each.id == player), None) if table else None
 
-    def race_scores(self, board: Board, race: str) -> dict[str, tuple[float, int]]:
-        """Return each player's score in a race and place in the table, if scores order the leaderboard."""
+    def race_scores(self, board: Board, race: str) -> dict[str, RaceScore]:
+        """Return the scores of a race by player, if scores order the leaderboard."""
         table = self.ordering_league(board)
         at = [n for n, each in enumerate(table.races) if each.result.name == race] if table else []
-        found = [(each, each.scores[at[0]]) for each in table.standings] if table and at else []
-        return {racer.id: (own.score, racer.place) for racer, own in found if own}
+        rows = table.standings if table and at else ()
+        return {each.id: RaceScore(own.score, each.place) for each in rows if (own := each.scores[at[0]])}
 
-    def coming_scores(self, live: LiveBoard) -> dict[str, tuple[float, int]]:
+    def coming_scores(self, live: LiveBoard) -> dict[str, ComingScore]:
         """Return the same for a race that is not recorded yet, with the place that its record makes."""
         board = self.board(live.board or "")
-        shown = () if board and board.listing.by_rating else live.scores
-        return {each.id: (each.score, each.place) for each in shown}
+        return {} if board and board.listing.by_rating else {each.id: each for each in live.scores}
 
     def events(self, board: Board) -> list[EventReport]:
         """Return the events of a leaderboard that have not closed."""
