@@ -1,7 +1,7 @@
 """The formulas of each hurdle model; their guarantees are in test_contract."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,29 +44,26 @@ FILTER_WITHOUT_FLOOR: dict[str, Any] = {
 """Parameters of `thurstone-filter` tuned without the floor."""
 
 
-def posterior(log_factor: Callable[[FloatArray], FloatArray], mean: float, variance: float) -> list[float]:
-    """Mean and variance of N(mean, variance) times a factor, by quadrature."""
-    s = mean + math.sqrt(variance) * np.linspace(-12, 12, 20_001)
-    weight = np.exp(log_factor(s) - (s - mean) ** 2 / (2 * variance))
-    found = np.average(s, weights=weight)
-    return [found, np.average((s - found) ** 2, weights=weight)]
+def posteriors(
+    level: float, width: float, means: FloatArray, variances: Sequence[float] | FloatArray
+) -> list[list[float]]:
+    """Mean and variance of two finishers and of a player who gave up after the hurdle, by quadrature."""
+    found = []
+    for mean, variance, sign in zip(means, variances, [1, 1, -1], strict=True):
+        s = mean + math.sqrt(variance) * np.linspace(-12, 12, 20_001)
+        weight = np.exp(log_ndtr(sign * (s - level) / width) - (s - mean) ** 2 / (2 * variance))
+        moved = np.average(s, weights=weight)
+        found.append([moved, np.average((s - moved) ** 2, weights=weight)])
+    return found
 
 
 def test_the_default_model_agrees_with_a_race_worked_by_hand() -> None:
     """A newcomer beats a player of nine races, and a player of three gives up."""
     model = create("thurstone-hurdle", WITHOUT_FLOOR)
     states = np.array([[0.0, 0.0], [1.2, 9.0], [-0.4, 3.0]])
-    moved = []
-    for (rating, races), unfinished in zip(states, [False, False, True], strict=True):
-        variance = 0.0711**2 + (1.8**2 - 0.0711**2) / (1 + races / 0.772)
-
-        def log_factor(s: FloatArray, unfinished: bool = unfinished) -> FloatArray:
-            t = (s - 1.95) / 2.48
-            return log_ndtr(-t if unfinished else t)
-
-        moved.append(posterior(log_factor, rating, variance))
+    variances = 0.0711**2 + (1.8**2 - 0.0711**2) / (1 + states[:, 1] / 0.772)
     # The difference of the finishers' performances is Gaussian; what it moves is shared out by variance.
-    (m0, v0), (m1, v1), (m2, _) = moved
+    (m0, v0), (m1, v1), (m2, _) = posteriors(1.95, 2.48, states[:, 0], variances)
     s = math.sqrt(v0 + v1 + 2)
     lead = (m0 - m1) / s
     hazard = math.exp(-(lead**2) / 2) / math.sqrt(2 * math.pi) / ndtr(lead)
@@ -226,15 +223,7 @@ def test_the_filter_agrees_with_a_race_worked_by_hand() -> None:
     states = np.array([[1.0, 0.4, 1000.0], [0.0, 4.01**2, 0.0], [-2.0, 1.0, 10.0]])
     day = 1010.0
     grown = [0.4 + 0.0071**2 + 10 * 0.0416**2, 4.01**2 + 0.0071**2, 1.0 + 0.0071**2 + 365 * 0.0416**2]
-    moved = []
-    for mean, variance, unfinished in zip(states[:, 0], grown, [False, False, True], strict=True):
-
-        def log_factor(s: FloatArray, unfinished: bool = unfinished) -> FloatArray:
-            t = (s + 5.28) / 2.01
-            return log_ndtr(-t if unfinished else t)
-
-        moved.append(posterior(log_factor, mean, variance))
-    (m0, v0), (m1, v1), (m2, v2) = moved
+    (m0, v0), (m1, v1), (m2, v2) = posteriors(-5.28, 2.01, states[:, 0], grown)
     s = math.sqrt(v0 + v1 + 2)
     lead = (m0 - m1) / s
     hazard = math.exp(-(lead**2) / 2) / math.sqrt(2 * math.pi) / ndtr(lead)
