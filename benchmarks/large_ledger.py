@@ -245,8 +245,8 @@ def _chat(settler: Settler, board: Leaderboard, coming: RaceResult, world: World
         yield f"answering {line}", timed(partial(answer, ParsedCommand(command, argument)), 100)
 
 
-def commands(database: Path, site: str) -> Rows:
-    """Yield what the operator's commands take, and the worker's start."""
+def commands(database: Path, site: str, old: str) -> Rows:
+    """Yield what the operator's commands take, some for an `old` race, and the worker's start."""
     variables = environment(site, database)
     seen = read_heartbeat(database).seen_at
     watching = _run(["run"], database, variables, lambda: read_heartbeat(database).seen_at != seen)
@@ -254,10 +254,12 @@ def commands(database: Path, site: str) -> Rows:
     for command, goal in {
         "status": ", goal .35 s",
         "backup": "",
+        f"exclude {old} --reason measured": ", goal 2.5 s",
+        f"include {old}": "",
         "verify": ", goal 20 s",
         "rebuild": "",
     }.items():
-        yield f"racebot {command}{goal}", _run([command], database, variables)
+        yield f"racebot {command}{goal}", _run(command.split(), database, variables)
 
 
 def imported(folder: Path) -> Rows:
@@ -270,10 +272,8 @@ def imported(folder: Path) -> Rows:
                 print(result.name, result.ended_at, e.name, e.seconds or "DNF", sep=",", file=output)
     database.unlink(missing_ok=True)
     variables = environment("http://127.0.0.1", database)
-    yield (
-        "racebot import of 200,000 rows, goal 10 s, 300 MB",
-        _run(["import", file.name], database, variables),
-    )
+    took = _run(["import", file.name], database, variables)
+    yield "racebot import of 200,000 rows, goal 10 s, 300 MB", took
 
 
 def _run(
@@ -392,7 +392,7 @@ def growth(folder: Path, sizes: Sequence[int]) -> Rows:
                 rate(database, map(world.result, range(world.races)))
             yield f"{changes:,} changes", f"{database.stat().st_size / 1e6:.0f} MB"
             yield from within(database, world)
-            yield from commands(database, site)
+            yield from commands(database, site, f"{CATEGORY}/race-{max(world.races - 1000, 0):06d}")
 
 
 def studies(file: Path) -> Rows:

@@ -90,7 +90,7 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
             + (f"; failed, to be tried again: {each.error}" if each.error else "")
             for each in ledger.rebuilds.all()
             for _, before in [ledger.ratings.sequence_at(each.board, each.start)]
-            for races in [ledger.races.count_after(each.board, before)]
+            for races in [ledger.races.count(each.board, before)]
         ],
         discord=[
             f"{number} for webhook {webhook}: {problem or 'waiting'}"

@@ -166,11 +166,13 @@ class People(LedgerTable):
 
         If several accounts of one person entered a race, none is replaced: several people raced.
         """
+        sql = "SELECT 1 FROM orders WHERE kind IN ('merge', 'forget') OR (kind = 'penalty' AND subject = ?)"
+        if self._connection.value(sql, result.name) is None:
+            return result
         merged, forgotten = self.merged(), self._forgotten()
-        accounts = {e.user_id for e in result.entrants if e.user_id} if merged else set()
-        owners = Counter(merged.get(account, account) for account in accounts)
+        owners = Counter(merged.get(each, each) for each in {e.user_id for e in result.entrants if e.user_id})
         amended = []
-        for entrant in result.entrants if merged or forgotten else ():
+        for entrant in result.entrants:
             kept = merged.get(entrant.user_id or "")
             if kept is not None and owners[kept] == 1:
                 entrant = replace(entrant, user_id=kept, profile=None)  # noqa: PLW2901
@@ -180,8 +182,7 @@ class People(LedgerTable):
             if entrant.user_id in forgotten:
                 entrant = replace(entrant, name=NO_NAME, discriminator=None, profile=None)  # noqa: PLW2901
             amended.append(entrant)
-        amended = self.penalized(result.name, amended or result.entrants)
-        return replace(result, entrants=tuple(amended))  # type: ignore[type-var]
+        return replace(result, entrants=tuple(self.penalized(result.name, amended)))  # type: ignore[type-var]
 
     def masked(self, result: RaceResult, name: str = HIDDEN_NAME) -> RaceResult:
         """Return a result with `name` in place of the names of hidden players."""

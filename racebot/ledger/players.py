@@ -200,8 +200,8 @@ class Profiles(LedgerTable):
 
     def on_twitch(self, name: str) -> list[str]:
         """Return the players with a name on Twitch, in any case."""
-        wanted = name.casefold()
-        return [key for key, each in self.all().items() if wanted and each.twitch.casefold() == wanted]
+        sql = "SELECT player FROM profiles WHERE twitch = ? COLLATE NOCASE AND twitch <> ''"
+        return [row[0] for row in self._connection.rows(sql, name)]
 
     def remove(self, player: str) -> None:
         self._connection.write("DELETE FROM profiles WHERE player = ?", player)

@@ -93,19 +93,13 @@ class Races(LedgerTable):
         note: str | None = self._connection.value(sql, name)
         return note
 
-    def count_after(self, board: Leaderboard, after: Position = START) -> int:
-        """Count the races of a leaderboard after a position."""
+    def count(self, board: Leaderboard, after: Position = START, *, counted: bool = False) -> int:
+        """Count the races of a leaderboard after a position, or only those that `counted` yields."""
         if board.rule != BY_GOALS:
-            return sum(1 for _ in self.of(board, after))
+            return sum(each.note is None or not counted for each in self.of(board, after))
         rows, values = _after(board, after)
-        return as_int(self._connection.value(f"SELECT count(*) {rows}", *values))
-
-    def count(self, board: Leaderboard) -> int:
-        """Count the races that `counted` yields."""
-        if board.rule != BY_GOALS:
-            return sum(1 for _ in self.counted(board))
-        rows, values = _after(board)
-        return as_int(self._connection.value(f"SELECT count(*) {rows} AND {_note(board)} IS NULL", *values))
+        condition = f"AND {_note(board)} IS NULL" if counted else ""
+        return as_int(self._connection.value(f"SELECT count(*) {rows} {condition}", *values))
 
     def first_position(self, board: Leaderboard) -> Position | None:
         """Return the position of the first race that counts on a leaderboard, None if none does."""

@@ -27,6 +27,7 @@ from racebot.ledger.rows import (
     changes_of,
     moment_of,
     position_of,
+    read,
     standings_of,
     states_of,
 )
@@ -75,16 +76,28 @@ class Ratings(LedgerTable):
         sequence = self._connection.value(sql, board.key, race)
         return None if sequence is None else self.rows(board, sequence, sequence)[0]
 
+    def of_race(self, race: str) -> list[tuple[Leaderboard, RatedRow]]:
+        """Return the leaderboards that rated a race, by category and name, each with its changes."""
+        sql = (
+            "SELECT leaderboards.* FROM leaderboards CROSS JOIN rated ON leaderboard = id AND race = ?"
+            " ORDER BY category, name"
+        )
+        boards = read(Leaderboard, self._connection.rows(sql, race))
+        return [(board, row) for board in boards if (row := self.get(board, race))]
+
     def holds(self, board: Leaderboard, row: RatedRow) -> bool:
         """Return whether a rated race is stored exactly so. Much faster than reading its changes."""
-        where = "WHERE leaderboard = ? AND sequence = ?"
-        sql = f"SELECT race, note FROM rated {where}"  # noqa: S608 - ours
-        race = self._connection.rows(sql, board.key, row.sequence)
-        sql = f"SELECT * FROM changes {where} ORDER BY player"  # noqa: S608 - ours
-        stored = [tuple(each)[2:] for each in self._connection.rows(sql, board.key, row.sequence)]
-        return [tuple(each) for each in race] == [(row.race, row.note)] and stored == list(
-            map(_columns_of, row.changes)
+        sql = (
+            "SELECT race, note, changes.* FROM rated LEFT JOIN changes USING (leaderboard, sequence)"
+            " WHERE rated.leaderboard = ? AND rated.sequence = ? ORDER BY player"
         )
+        rows = self._connection.rows(sql, board.key, row.sequence)
+        changes = [each[4:] for each in rows if each["player"] is not None]
+        stored, replayed = (list(zip(*each, strict=True)) for each in (changes, row.changes))
+        for at in (2, 3, 7) if stored and replayed else ():  # states and parts, each column in one text
+            stored[at] = f"[{','.join(map(str, stored[at]))}]"
+            replayed[at] = to_json(replayed[at]).decode()
+        return {each[:2] for each in rows} == {(row.race, row.note)} and stored == replayed
 
     def has(self, board: Leaderboard, race: str) -> bool:
         """Return whether a race counts on a leaderboard."""

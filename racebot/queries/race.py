@@ -155,7 +155,6 @@ def race_report(ledger: Ledger, name: str) -> RaceReport:
     """
     stored, withheld = ledger.races.find(name), ledger.people.withheld()
     result = ledger.people.masked(stored.result) if withheld else stored.result
-    rated = [(board, ledger.ratings.get(board, result.name)) for board in ledger.leaderboards.all()]
     return RaceReport(
         race=result.name,
         category=result.category,
@@ -165,8 +164,7 @@ def race_report(ledger: Ledger, name: str) -> RaceReport:
         result=_result(result, withheld),
         leaderboards=[
             race_on_board(board, result, row.changes, row.note, row.sequence, withheld)
-            for board, row in rated
-            if row
+            for board, row in ledger.ratings.of_race(result.name)
         ],
     )
 

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from importlib.metadata import version
-from operator import attrgetter
 
 import numpy as np
 
@@ -113,7 +112,7 @@ class Rater:
         changes, ratings = self._apply_model(race, earlier)
         for change, rating, standing in zip(changes, ratings, earlier, strict=True):
             self._standings[change.player] = _moved(standing, change, rating, result.ended_at)
-        return sorted(changes, key=attrgetter("player")), None
+        return sorted(changes), None
 
     def _apply_model(
         self, race: PlacedRace, earlier: Sequence[Standing | None]
@@ -141,7 +140,7 @@ class Rater:
             [standing.races if standing else 0 for standing in earlier],
             [
                 tuple(zip(names if each[-1:] != [0] else unlimited, each, strict=False))
-                for each in np.diff(points, axis=0).T.tolist()
+                for each in (points[1:] - points[:-1]).T.tolist()
             ],
         )
         return list(changes), self.model.rating(after).tolist()
@@ -233,13 +232,8 @@ def standings_before(
     return before + [each for each in undone if not each.races]
 
 
-def _moved(standing: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:
-    counts = (standing.finishes, standing.wins, standing.last_race_at) if standing else (0, 0, ended_at)
-    finishes, wins, last = counts
-    record = (
-        change.races_before + 1,
-        finishes + (change.place is not None),
-        wins + (change.place == 1),
-        max(ended_at, last),
-    )
-    return Standing(change.player, change.after, rating, change.points_after, *record)
+def _moved(old: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:
+    player, place, _, after, _, points, races, _ = change
+    finishes, wins, last = (old.finishes, old.wins, old.last_race_at) if old else (0, 0, ended_at)
+    finishes, wins = finishes + (place is not None), wins + (place == 1)
+    return Standing(player, after, rating, points, races + 1, finishes, wins, max(ended_at, last))

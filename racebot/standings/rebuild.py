@@ -73,7 +73,7 @@ def update_ratings(
             why = reason or f"the result of {start.race} changed"
             # An event that was reopened and closed again may still be rated at its earlier position.
             is_rated = rebuild is not None and is_new and ledger.ratings.has(board, start.race)
-            is_last = is_new and not is_rated and ledger.races.count_after(board, start) == 0
+            is_last = is_new and not is_rated and ledger.races.count(board, start) == 0
             if rebuild is not None and is_last:
                 again.leave_out_races_before(start.counted_at)  # the rebuild rates them
             elif rebuild is not None:
@@ -99,7 +99,7 @@ def save_settings(ledger: Ledger, board: Leaderboard, reason: str) -> bool:
     """
     source = ledger.leaderboards.source(board)
     if (
-        fits(board, ledger.races.count_after(board))
+        fits(board, ledger.races.count(board))
         and ledger.rebuilds.of(board) is None
         and not (source and ledger.rebuilds.of(source))
     ):
@@ -169,7 +169,7 @@ class RatedAgain:
             self._load(None)
 
     def left(self) -> int:
-        return self._ledger.races.count_after(self._board, self._last)
+        return self._ledger.races.count(self._board, self._last)
 
     def leave_out_races_before(self, moment: datetime) -> None:
         """Rate only the races that count from a time on."""

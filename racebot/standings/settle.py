@@ -107,8 +107,8 @@ class Settler:
         stored = self.ledger.races.get(name)
         if stored is None:
             return [] if unsettled is None else self.preview(unsettled)
-        rows = [(board, self.ledger.ratings.get(board, name)) for board in self.ledger.leaderboards.all()]
-        return [RatedRace(board, stored.result, row.changes, row.note) for board, row in rows if row]
+        rows = self.ledger.ratings.of_race(name)
+        return [RatedRace(board, stored.result, row.changes, row.note) for board, row in rows]
 
     def withdraw(self, name: str) -> None:
         """Delete a race that no longer counts, also on Discord, and rate the races after it again."""

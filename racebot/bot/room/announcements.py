@@ -239,7 +239,7 @@ class Announcements:
         race = scored(board, rated.result, listing_of(self.settings, board).scoring, rated.note)
         if race is None:
             return []
-        number = races.count(board) + (not races.has(rated.result.name))
+        number = races.count(board, counted=True) + (not races.has(rated.result.name))
         return race_scores(race, board.name, number, self.settings.texts, self.ledger.people.hidden())
 
     def _put(self, race: str, body: Body, seed: str | None = None) -> None:
