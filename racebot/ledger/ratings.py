@@ -95,8 +95,8 @@ class Ratings(LedgerTable):
         changes = [each[4:] for each in rows if each["player"] is not None]
         stored, replayed = (list(zip(*each, strict=True)) for each in (changes, row.changes))
         for at in (2, 3, 7) if stored and replayed else ():  # states and parts, each column in one text
-            stored[at] = f"[{','.join(map(str, stored[at]))}]"
-            replayed[at] = to_json(replayed[at]).decode()
+            stored[at] = (f"[{','.join(map(str, stored[at]))}]",)
+            replayed[at] = (to_json(replayed[at]).decode(),)
         return {each[:2] for each in rows} == {(row.race, row.note)} and stored == replayed
 
     def has(self, board: Leaderboard, race: str) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from importlib.metadata import version
+from itertools import repeat
 
 import numpy as np
 
@@ -126,9 +127,11 @@ class Rater:
         else:
             names, stages = [], [before, self.model.rate(before, race.outcome)]
         after = stages[-1]
-        unlimited = names[:-1] if names[-1:] == ["limit"] else names  # leave out a limit that did not apply
         # One call for all stages, since a call costs far more than its rows.
         points = self.model.points(np.concatenate(stages)).reshape(len(stages), len(states))
+        moves = map(zip, map(repeat, names), (points[1:] - points[:-1]).tolist())
+        # Leave out a limit that did not apply.
+        parts = [each[:-1] if each[-1] == ("limit", 0) else each for each in zip(*moves, strict=True)]
         changes = map(
             Change,
             race.players,
@@ -138,10 +141,7 @@ class Rater:
             points[0].tolist(),
             points[-1].tolist(),
             [standing.races if standing else 0 for standing in earlier],
-            [
-                tuple(zip(names if each[-1:] != [0] else unlimited, each, strict=False))
-                for each in (points[1:] - points[:-1]).T.tolist()
-            ],
+            parts or repeat(()),
         )
         return list(changes), self.model.rating(after).tolist()
 
