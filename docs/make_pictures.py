@@ -202,6 +202,23 @@ def after(browser: Browser, address: str) -> None:
     save(Image.open(io.BytesIO(answer.body())), "card.png")
 
 
+def league(browser: Browser, folder: Path) -> None:
+    """Photograph the page of a league that scores the first five races of examples/league.csv."""
+    table = '[[leaderboards]]\nname = "SGL 2026"\ncategory = "ootr"\ngoals = ["SGL 2026"]\n'
+    scoring = 'minimum_finishes = 1\nscoring = { rules = "sgl-2025", races = 8 }\ncut = 4\n'
+    (folder / "racebot.toml").write_text(table + scoring, encoding="utf-8")
+    file = str(DOCS.parent / "examples" / "league.csv")
+    first = "race=" + "|".join(f"Qualifier {number}" for number in range(1, 6))
+    given = file, "--goal", "SGL 2026", "--where", first
+    with running(folder, "import", *given, "--database", "league.db") as output:
+        print(*output)
+    with running(folder, "web", "--port", "0", "--database", "league.db") as web:
+        (address,) = re.findall(r"http://[\w.:]+", next(web))
+        page = opened(browser, (1180, 811), "light")
+        page.goto(f"{address}/leaderboards/ootr/sgl-2026")
+        save(shot(page), "page-league.png")
+
+
 @contextlib.contextmanager
 def running(folder: Path, *arguments: str) -> Iterator[Iterator[str]]:
     """Run a command of racebot, and yield the lines that it prints."""
@@ -240,6 +257,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = Path(name)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        league(browser, folder)
+        (folder / "racebot.toml").unlink()  # the demo has its own league
         printed: list[str] = []
         with running(folder, "demo", "--speed", "0.15", "--database", "demo.db") as output:
             demo = recorded(output, printed)

@@ -14,25 +14,24 @@ _LIKE_A_SECRET = re.compile(
 
 
 class RacebotError(Exception):
-    """Base of all errors raised on purpose. The message is one line for the operator.
+    """Base of all errors raised on purpose. `problems` holds one line for the operator each.
 
-    Messages may quote foreign text, so they are shortened to `LONGEST_LINE`, and control characters are
-    escaped.
-    """
-
-    def __init__(self, text: str = "") -> None:
-        super().__init__(_line(text))
-
-
-class SettingsError(RacebotError):
-    """A setting is missing, misspelt or unusable. `problems` holds one line each.
-
-    What they quote may be a secret in the wrong place, so long words and addresses of webhooks are left out.
+    They may quote foreign text, so they are shortened to `LONGEST_LINE`, and control characters are escaped.
     """
 
     def __init__(self, *problems: str) -> None:
-        self.problems = tuple(_line(_LIKE_A_SECRET.sub("…", each)) for each in problems)
-        Exception.__init__(self, "\n".join(self.problems))
+        self.problems = tuple(map(_line, problems))
+        super().__init__("\n".join(self.problems))
+
+
+class SettingsError(RacebotError):
+    """A setting is missing, misspelt or unusable.
+
+    What is quoted may be a secret in the wrong place, so long words and addresses of webhooks are left out.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(*(_LIKE_A_SECRET.sub("…", each) for each in problems))
 
 
 class MissingExtraError(RacebotError):

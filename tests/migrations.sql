@@ -464,3 +464,18 @@ ALTER TABLE event_sources DROP COLUMN added_by;
 
 -- m035_sources
 ALTER TABLE event_sources DROP COLUMN counted_at;
+
+-- m036_numbered
+DROP VIEW shown_players;
+ALTER TABLE players ADD COLUMN numbered INTEGER NOT NULL DEFAULT 0;
+CREATE VIEW shown_players AS
+SELECT
+    id,
+    CASE
+        WHEN discriminator <> '' AND (numbered OR EXISTS (
+            SELECT 1 FROM players AS other
+            WHERE other.folded = players.folded AND other.id <> players.id
+        )) THEN name || '#' || discriminator
+        ELSE name
+    END AS name
+FROM players;

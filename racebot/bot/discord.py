@@ -205,9 +205,7 @@ class DiscordSender:
                 log.error("%s: %s is not shown: %s", source, post.race, problem)
                 await self.call(note, post.message, problem)
             elif reply.good or not reply.pause:
-                raise SiteError(
-                    "Discord answers without a message id" if reply.good else f"Discord: {problem}"
-                )
+                raise SiteError("Discord sent no message id" if reply.good else f"Discord: {problem}")
             if reply.pause:
                 self.backoff.rest(ALL if reply.is_global else source, reply.pause)
         except Exception as error:

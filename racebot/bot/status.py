@@ -65,7 +65,8 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
         database=str(ledger.path),
         last_backup=None if written_at is None else datetime.fromtimestamp(int(written_at), UTC),
         leaderboards=[
-            f"{board.name}: {counted(ledger.ratings.count(board), 'race')}, {board.model}" for board in boards
+            f"{board.name}: {counted(ledger.ratings.counting(board), 'race')}, {board.model}"
+            for board in boards
         ],
         rooms=[row.race for slug in slugs for row in ledger.cases.unfinished(slug)],
         pending=[

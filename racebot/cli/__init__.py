@@ -1,7 +1,7 @@
 """The command line. Commands are thin wrappers around the other packages.
 
 May import: everything.
-Invariant: an expected error prints a single line and sets the exit code.
+Invariant: an expected error prints a line for each problem and sets the exit code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from racebot.errors import (
     LedgerUnavailable,
     NotFoundError,
     RacebotError,
-    SettingsError,
     SiteError,
     install_hint,
 )
@@ -43,7 +42,7 @@ def main() -> None:
     try:
         app(prog_name="racebot")
     except RacebotError as error:
-        for line in error.problems if isinstance(error, SettingsError) else (str(error),):
+        for line in error.problems:
             typer.echo(printable(f"racebot: {line}"), err=True)
         must_change = isinstance(error, (CredentialsError, NotFoundError))
         sys.exit(MAY_PASS if isinstance(error, (SiteError, LedgerUnavailable)) and not must_change else 2)

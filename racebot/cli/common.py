@@ -6,6 +6,7 @@ import asyncio
 import errno
 import inspect
 import json
+import re
 import sys
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +26,7 @@ from racebot.errors import (
     OrderError,
     PayloadError,
     SettingsError,
+    SiteError,
     missing_pages,
 )
 from racebot.files.options import Layout, ReadOptions, Twice, options_of
@@ -44,7 +46,7 @@ from racebot.text.safe import printable
 
 if TYPE_CHECKING:
     from racebot.files.read import RaceFiles
-    from racebot.races.result import RaceResult
+    from racebot.races.result import Entrant, RaceResult
     from racebot.racetime.client import Site
     from racebot.racetime.payload import Race
     from racebot.standings.settle import Settler
@@ -55,11 +57,9 @@ T = TypeVar("T")
 console = Console(emoji=False, highlight=False)
 notices = Console(stderr=True, emoji=False, highlight=False)
 
-Database = Annotated[
-    Path | None, typer.Option(help="The SQLite file of the ledger. Overrides RACEBOT_DATABASE.")
-]
+Database = Annotated[Path | None, typer.Option(help="The ledger's SQLite file. Overrides RACEBOT_DATABASE.")]
 Cluster = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Compute on a Dask cluster. Overrides RACEBOT_CLUSTER.")
+    str | None, typer.Option(metavar="ADDRESS", help="A Dask cluster. Overrides RACEBOT_CLUSTER.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
@@ -136,10 +136,29 @@ def final_results(settings: Settings, rooms: Sequence[str]) -> dict[str, RaceRes
     return {room: result if result and result.final else None for room, result in results}
 
 
-def room(text: str) -> str:
-    """Return the name of a room, given its name or address."""
+def accounts(settings: Settings, text: str) -> list[Entrant]:
+    """Ask the site for accounts. Without an answer, only players whom the ledger knows can be named."""
     try:
-        return room_named(text)
+        return ask_own_site(settings, lambda site: site.accounts(text))
+    except SiteError as error:
+        tell(f"the site was not asked about unknown players: {error}", to=notices)
+        return []
+
+
+def race_named(settings: Settings, ledger: Ledger, text: str) -> str:
+    """Return the name of a race or event, given the name, the address, the slug alone or an event's title.
+
+    Only a room may be unknown. Its slug alone is enough if the settings have one category.
+    """
+    events = [event.name for event in ledger.events.all() if event.is_named(text)]
+    slug = text.strip().lower()
+    found = events or ledger.races.called(slug)
+    if not found and re.fullmatch("[a-z0-9-]+", slug):
+        found = [f"{category}/{slug}" for category in settings.slugs()]
+    if len(found) > 1:
+        raise NoSuchEntryError(f"{text!r} could be any of: {', '.join(found)}")
+    try:
+        return found[0] if found else room_named(text)
     except ValueError as error:
         raise NoSuchEntryError(str(error)) from None
 
@@ -295,21 +314,15 @@ READING: dict[str, Any] = {
             help="Your names of a file's columns, such as race=Season+Round,place=Pos; time= leaves one out.",
         ),
     ],
-    "layout": Annotated[
-        Layout | None, typer.Option(help="What a line of a table is: an entrant, a race or a player.")
-    ],
+    "layout": Annotated[Layout | None, typer.Option(help="What a line is: an entrant, a race or a player.")],
     "words": Annotated[
-        str | None, typer.Option(metavar="DNF=WORD|WORD,...", help="What words mean: dnf, dns, dq or done.")
+        str | None, typer.Option(metavar="DNF=WORD|WORD,...", help="Words for dnf, dns, dq or done.")
     ],
     "where": Annotated[
-        str | None, typer.Option(metavar="COLUMN=TEXT,...", help="Only lines with this text in a column.")
+        str | None, typer.Option(metavar="COLUMN=TEXT,...", help="Only lines with a text in a column.")
     ],
-    "twice": Annotated[
-        Twice | None, typer.Option(help="Which of two results of a player in one race counts.")
-    ],
-    "sheet": Annotated[
-        str | None, typer.Option(help="A workbook's sheet. Default: the first with the columns.")
-    ],
+    "twice": Annotated[Twice | None, typer.Option(help="Which of a player's two results in a race counts.")],
+    "sheet": Annotated[str | None, typer.Option(help="A workbook's sheet. Default: the first that fits.")],
     "exact_names": Annotated[
         bool, typer.Option("--exact-names", help="Tell apart names that differ in case, spaces or accents.")
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from racebot.cli import common
 from racebot.cli.commands import loaded
 from racebot.cli.common import Database, console, open_ledger, tell
 from racebot.cli.tables import print_rows
-from racebot.errors import OrderError, SettingsError
+from racebot.errors import NoSuchEntryError, OrderError, SettingsError
 from racebot.files.cells import BadCellError, microseconds
 from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import Leaderboard, Player
@@ -22,13 +23,13 @@ from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.counting import rating_rules
-from racebot.standings.events import EventSteps, racer_named
+from racebot.standings.events import EventSteps, account_named, profile_id, racer_named
 from racebot.standings.settle import Settler
 from racebot.text.format import counted, gap, minute
 
 Exactly = Annotated[str, typer.Argument(help="The player's id, or name#1234.")]
 Racer = Annotated[str, typer.Argument(help="The racer's name, id, profile's address or name on Twitch.")]
-Race = Annotated[str, typer.Argument(help="The race's name, as in its address.")]
+Race = Annotated[str, typer.Argument(help="The race's name or address, or an event's name.")]
 DAY = 86_400 * 1_000_000
 Reason = Annotated[str, typer.Option(help="Why; `racebot audit` shows it.")]
 
@@ -82,8 +83,8 @@ def exclude(race: Race, reason: Reason, database: Database = None) -> None:
 
     Example: racebot exclude smr/curious-midfast-0534 --reason "wrong seed"
     """
-    with _settler(database) as (_, settler):
-        stored = settler.ledger.races.find(race)
+    with _settler(database) as (settings, settler):
+        stored = settler.ledger.races.find(common.race_named(settings, settler.ledger, race))
         rated = orders.exclude(settler, stored, reason, utc_now())
         _carry_out(settler.ledger, rated, f"{stored.result.name} is excluded")
 
@@ -94,8 +95,8 @@ def include(race: Race, reason: Reason = "", database: Database = None) -> None:
 
     Example: racebot include smr/curious-midfast-0534
     """
-    with _settler(database) as (_, settler):
-        stored = settler.ledger.races.find(race)
+    with _settler(database) as (settings, settler):
+        stored = settler.ledger.races.find(common.race_named(settings, settler.ledger, race))
         rated = orders.exclude(settler, stored, reason, utc_now(), undo=True)
         _carry_out(settler.ledger, rated, f"{stored.result.name} counts again")
 
@@ -106,10 +107,11 @@ def skip(race: Race, reason: Reason = "", database: Database = None) -> None:
 
     Example: racebot skip ootr/brisk-dune-0534 --reason "wrong seed"
     """
-    with _settler(database) as (_, settler):
-        name = common.room(race)
+    with _settler(database) as (settings, settler):
+        name = common.race_named(settings, settler.ledger, race)
+        seen = name in settler.ledger.races.called(name.partition("/")[2])
         rated = orders.skip(settler, name, reason, utc_now())
-        _carry_out(settler.ledger, rated, f"{name} is skipped")
+        _carry_out(settler.ledger, rated, f"{name} is skipped" + ("" if seen else ". It is not known yet"))
 
 
 @loaded.command()
@@ -119,7 +121,8 @@ def count(race: Race, reason: Reason = "", database: Database = None) -> None:
     Example: racebot count ootr/brisk-dune-0534
     """
     with _settler(database) as (settings, settler):
-        ledger, name = settler.ledger, common.room(race)
+        ledger = settler.ledger
+        name = common.race_named(settings, ledger, race)
         unseen = not ledger.races.has(name)
         if not unseen and not orders.is_skipped(ledger, name):
             raise OrderError(f"{name} counts already")
@@ -138,9 +141,7 @@ def count(race: Race, reason: Reason = "", database: Database = None) -> None:
 @loaded.command()
 def merge(
     old: Annotated[str, typer.Argument(help="The account to merge: its id, or name#1234.")],
-    new: Annotated[
-        str, typer.Argument(help="The account to keep: its id, or name#1234. It must have raced.")
-    ],
+    new: Annotated[str, typer.Argument(help="The account to keep: its id, name#1234 or profile's address.")],
     reason: Reason = "",
     yes: common.Yes = False,
     database: Database = None,
@@ -153,7 +154,7 @@ def merge(
     """
     with _settler(database) as (settings, settler):
         ledger = settler.ledger
-        given_up, kept = (ledger.people.subject(account) for account in (old, new))
+        given_up, kept = ledger.people.subject(old), _account(settings, ledger, new)
         tell(f"{_with_races(ledger, given_up)} → {_with_races(ledger, kept)}: only a backup separates them")
         if not common.confirmed(settings, ledger, f"Merge {given_up.shown} into {kept.shown}?", yes=yes):
             return
@@ -185,7 +186,7 @@ def annul(
 
 @loaded.command()
 def penalty(
-    race: Annotated[str, typer.Argument(help="The event's name, or the race's.")],
+    race: Race,
     player: Racer,
     time: Annotated[str, typer.Argument(help="Time to add, such as +0:30; 0 takes it back.")],
     reason: Reason = "",
@@ -203,10 +204,11 @@ def penalty(
         amount = DAY
     if amount >= DAY:
         raise SettingsError(f"{time[:20]!r} is no penalty below a day: write +0:30, +1:02:03, or 0")
-    with _settler(database) as (_, settler):
+    with _settler(database) as (settings, settler):
         ledger = settler.ledger
-        found = [event.name for event in ledger.events.all() if event.is_named(race)]
-        name = found[0] if len(found) == 1 else ledger.races.find(race).result.name
+        name = common.race_named(settings, ledger, race)
+        if ledger.events.get(name) is None:
+            ledger.races.find(name)  # or say why it does not count
         subject = _racer(ledger, name, player)
         rated = orders.penalize(settler, name, subject, amount, reason, utc_now())
         added = f"{gap(amount / 1e6)} is added" if amount else "the penalty is taken back"
@@ -242,6 +244,23 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
         order = each.kind.value if each.amount is None else f"{each.kind.value} {gap(each.amount / 1e6)}"
         rows.append((minute(each.given_at), order, about, each.reason, each.author))
     print_rows(console, None, ("Given (UTC)", "Order", "Player or race", "Reason", "By"), rows)
+
+
+def _account(settings: Settings, ledger: Ledger, text: str) -> Player:
+    """Return the one account with an id, name#1234 or address, which the site is asked about if need be."""
+    named = profile_id(text)
+    try:
+        player = ledger.people.subject(named)
+    except NoSuchEntryError as error:
+        unknown = error
+    else:
+        if ledger.players.get(player.id):
+            return player
+        unknown = NoSuchEntryError(f"{player.id} has not raced here, and the site does not know it")
+    found = account_named(partial(common.accounts, settings), named)[0]
+    if found is None or not found.user_id or found.name.casefold() == named.casefold():
+        raise unknown
+    return Player(found.user_id, found.name, found.discriminator or "", found.name)
 
 
 def _racer(ledger: Ledger, race: str, given: str) -> Player:

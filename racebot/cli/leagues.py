@@ -14,17 +14,8 @@ import typer
 
 from racebot.cli import common, tables
 from racebot.cli.commands import loaded
-from racebot.cli.common import (
-    AsJson,
-    Database,
-    console,
-    load_settings,
-    open_ledger,
-    print_json,
-    reads_files,
-    tell,
-)
-from racebot.errors import PayloadError, SettingsError, SiteError, reason
+from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger, tell
+from racebot.errors import PayloadError, SettingsError, reason
 from racebot.files.options import DEFAULT, ReadOptions
 from racebot.files.rows import FILE_SUFFIXES
 from racebot.ledger.lock import utc_now
@@ -33,7 +24,6 @@ from racebot.ledger.store import Ledger
 from racebot.queries.records import final_from
 from racebot.queries.standings import listing_of
 from racebot.races.events import Event, SourceKind, by_result
-from racebot.races.result import Entrant
 from racebot.races.rooms import RoomRule
 from racebot.settings import sources
 from racebot.settings.model import Settings
@@ -56,7 +46,7 @@ Step = Literal["create", "add", "close", "reopen", "remove", "show", "list"]
 
 
 @loaded.command("event")
-@reads_files
+@common.reads_files
 def event_step(
     step: Annotated[Step, typer.Argument(help="What to do.")],
     name: Annotated[str, typer.Argument(help="The event's name. `list` needs none.")] = "",
@@ -66,15 +56,13 @@ def event_step(
     ] = None,
     leaderboard: Annotated[str, typer.Option(help="For `create`: the leaderboard it counts on.")] = "",
     until: Annotated[
-        datetime | None, common.date_option("For `create`: its end, at the start of this day (UTC).")
+        datetime | None, common.date_option("For `create`: its end, as this day begins.")
     ] = None,
     guest: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="For `add`: a racer of a file without an account. Repeatable."),
     ] = None,
-    new: Annotated[
-        bool, typer.Option("--new", help="For `add`: take ids of accounts that have not raced here.")
-    ] = False,
+    new: Annotated[bool, typer.Option("--new", help="For `add`: take ids of unknown accounts.")] = False,
     yes: common.Yes = False,
     reading: ReadOptions = DEFAULT,
     database: Database = None,
@@ -89,7 +77,7 @@ def event_step(
     if missing and step != "list":
         raise SettingsError(f"racebot event {step}: add {missing}")
     with open_ledger(database, only_reads=step in {"list", "show"}) as (settings, ledger):
-        ask = partial(_accounts, settings)
+        ask = partial(common.accounts, settings)
         settler = Settler(ledger, rating_rules(settings))
         steps = EventSteps(settler, utc_now(), webhook=settings.webhook_of, ask=ask)
         if step == "list":
@@ -106,7 +94,8 @@ def event_step(
         else:
             event = ledger.events.find(name)
             files = [Path(each) for each in sources or () if each.lower().endswith(FILE_SUFFIXES)]
-            rooms = [common.room(each) for each in sources or () if not each.lower().endswith(FILE_SUFFIXES)]
+            given = [each for each in sources or () if not each.lower().endswith(FILE_SUFFIXES)]
+            rooms = [common.race_named(settings, ledger, each) for each in given]
             if step == "close":  # an added room may have a result, or another one, by now
                 rooms = [s.name for s in ledger.events.sources(event.name) if s.kind is SourceKind.ROOM]
             asks = step == "remove" and not sources
@@ -132,17 +121,9 @@ def event_step(
                 elif step == "remove":
                     steps.remove(event, [*rooms, *(file.name for file in files)])
             common.carry_out_rebuilds(ledger)
-            what = ", ".join(sources) if sources and step in {"add", "remove"} else event.title
+            what = ", ".join([*rooms, *map(str, files)]) if step in {"add", "remove"} else ""
+            what = what or event.title
             tell(f"{event.title}: {DONE[step]} {what}" if what != event.title else f"{what} is {DONE[step]}")
-
-
-def _accounts(settings: Settings, text: str) -> list[Entrant]:
-    """Ask the site for accounts. Without an answer, a file can only name players whom the ledger knows."""
-    try:
-        return common.ask_own_site(settings, lambda site: site.accounts(text))
-    except SiteError as error:
-        tell(f"the site was not asked about unknown players: {error}", to=common.notices)
-        return []
 
 
 def _show(ledger: Ledger, event: Event, *, in_full: bool = False) -> None:
@@ -304,7 +285,7 @@ def write_report(
 def show_seeds(
     name: Annotated[str, typer.Argument(help="A leaderboard's name.")],
     entrants: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Seed only these: names or ids, one a line.")
+        Path | None, typer.Option(metavar="FILE", help="Seed these: names or ids, one a line.")
     ] = None,
     bracket: Annotated[
         Literal["challonge", "start.gg"] | None,
@@ -327,7 +308,7 @@ def show_seeds(
         board = common.one_board(ledger.leaderboards.all(), name)
         found = seed_list(ledger, board, listing_of(settings, board), lines)
     if as_json:
-        print_json(found)
+        common.print_json(found)
         return
     for each in found.missing:
         nearest = f". Nearest: {each.nearest}" if each.nearest else ""

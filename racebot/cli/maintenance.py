@@ -88,8 +88,7 @@ def rebuild(
             settler.rebuild(board)
         common.carry_out_rebuilds(ledger)
         for board in boards:
-            races = ledger.ratings.count(board)
-            tell(f"{board.name}: {counted(races, 'race')} rated again")
+            tell(f"{board.name}: {counted(ledger.ratings.counting(board), 'race')} rated again")
 
 
 def _end_with_worker() -> None:
@@ -107,9 +106,7 @@ def _end_with_worker() -> None:
 def make_backup(
     folder: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER", help="The folder for the copy. Default: backups/ beside the database."
-        ),
+        typer.Option(metavar="FOLDER", help="Where to copy it. Default: backups/ beside the database."),
     ] = None,
     database: Database = None,
 ) -> None:
@@ -188,7 +185,7 @@ def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
         return
     new = replace(board, model=found.model, parameters=dict(found.parameters))
     tables.print_proposal(console, board, new, effect_of(ledger, new))
-    races = counted(ledger.ratings.count(board), "stored race")
+    races = counted(ledger.ratings.counting(board), "stored race")
     tell(
         f"This rates {races} of {board.name} again: everybody's points, and what each past race changed, "
         "become those of the new parameters. A backup comes first."

@@ -13,16 +13,7 @@ import typer
 
 from racebot.cli import common, tables
 from racebot.cli.commands import loaded
-from racebot.cli.common import (
-    AsJson,
-    Database,
-    console,
-    load_settings,
-    open_ledger,
-    print_json,
-    read_files,
-    reads_files,
-)
+from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger
 from racebot.errors import PayloadError, SettingsError, SiteError
 from racebot.files.options import DEFAULT, ReadOptions
 from racebot.ledger.lock import utc_now
@@ -61,20 +52,16 @@ def backfill(since: common.Since = None, category: Category = None, database: Da
     settings = load_settings(database=database)
     slugs = [category] if category else settings.slugs()
     if not slugs:
-        raise SettingsError(
-            "RACEBOT_CATEGORY is not set: run `racebot setup`, pass --category, or give each leaderboard one"
-        )
+        raise SettingsError("RACEBOT_CATEGORY is not set: run `racebot setup`, or pass --category")
     common.create_ledger(settings)
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, slugs, since)
 
 
 @loaded.command("import")
-@reads_files
+@common.reads_files
 def import_file(
-    files: Annotated[
-        list[Path], typer.Argument(help="Tables (.csv, .xlsx), JSON, archives, or folders of them.")
-    ],
+    files: Annotated[list[Path], typer.Argument(help="Tables (.csv, .xlsx), JSON, or folders of them.")],
     goal: Annotated[
         str | None,
         typer.Option(
@@ -98,7 +85,7 @@ def import_file(
         )
     category = category or "".join(settings.slugs())
     # The settings choose the leaderboards of rooms, which may be several. An event's file names its own.
-    found = read_files(files, reading, category=category, goal=goal, summary=True).results
+    found = common.read_files(files, reading, category=category, goal=goal, summary=True).results
     before = {each.name: each.leaderboard for each in found if each.leaderboard is not None}
     results = (each if is_event(each.name) else replace(each, leaderboard=None) for each in found)
     del found  # which takes much memory, and is not needed once it is stored
@@ -227,15 +214,15 @@ def show_leaderboards(
         boards = common.chosen_boards(ledger.leaderboards.all(), name)
         if as_json:
             report = partial(leaderboard_report, limit=limit)
-            print_json([report(ledger, board, listing_of(settings, board)) for board in boards])
+            common.print_json([report(ledger, board, listing_of(settings, board)) for board in boards])
             return
         if not boards:
             console.print(tables.NO_BOARDS)
         for board in boards:
-            listing, unrated = listing_of(settings, board), sum(races_without_changes(ledger, board).values())
+            listing = listing_of(settings, board)
             if (rules := listing.ordering) and (scores := document(league(ledger, board, rules))).racers:
                 tables.print_scores(console, f"{board.name}, scores", rules, scores, limit)
-            tables.print_leaderboard(console, leaderboard_report(ledger, board, listing), limit, unrated)
+            tables.print_leaderboard(console, leaderboard_report(ledger, board, listing), limit)
         common.tell_waiting(settings, ledger)
 
 
@@ -253,16 +240,14 @@ def show_player(
     with open_ledger(database, only_reads=True) as (settings, ledger):
         report = player_report(ledger, name, partial(listing_of, settings), limit)
     if as_json:
-        print_json(report)
+        common.print_json(report)
     else:
         tables.print_player(console, report)
 
 
 @loaded.command("race")
 def show_race(
-    name: Annotated[
-        str, typer.Argument(help="A race's name, as in its address; the category may be left out.")
-    ],
+    name: Annotated[str, typer.Argument(help="A race's name or address; the category may be left out.")],
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -273,7 +258,7 @@ def show_race(
     with open_ledger(database, only_reads=True) as (_, ledger):
         report = race_report(ledger, name)
     if as_json:
-        print_json(report)
+        common.print_json(report)
     else:
         tables.print_race(console, report)
 
@@ -343,10 +328,9 @@ def _finish(settings: Settings, settler: Settler, boards: Iterable[Leaderboard] 
     boards = ledger.leaderboards.all() if boards is None else map(settler.current, boards)
     for board in [common.tell_fitted_odds(settler, each) for each in boards]:
         report = leaderboard_report(ledger, board, listing_of(settings, board))
-        unrated = races_without_changes(ledger, board)
-        tables.print_leaderboard(console, report, 10, sum(unrated.values()))
+        tables.print_leaderboard(console, report, 10)
         if report.races >= RATINGS_FROM:
             common.tell(f'{board.name}: fit the ratings, too: run racebot improve "{board.name}"')
-        for reason, races in unrated.items():
+        for reason, races in races_without_changes(ledger, board).items():
             hint = ", left out unless RACEBOT_TEAM_RACES says how to rate it" if reason == TEAM_RACE else ""
             common.tell(f"{counted(races, 'race')} of {board.name} changed no rating: {reason}{hint}")

@@ -12,21 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from racebot.bot.status import status
-from racebot.cli import tables
+from racebot.cli import common, tables
 from racebot.cli.commands import loaded
-from racebot.cli.common import (
-    AsJson,
-    Database,
-    cannot_listen,
-    console,
-    create_ledger,
-    load_settings,
-    need_web,
-    notices,
-    planned_boards,
-    print_json,
-    tell,
-)
+from racebot.cli.common import AsJson, Database, console, load_settings, notices, tell
 from racebot.errors import RacebotError
 from racebot.ledger.lock import health_timeout, read_heartbeat, utc_now
 from racebot.ledger.pictures import folder_beside
@@ -52,7 +40,7 @@ def run(database: Database = None) -> None:
 
     settings = load_settings(database=database)
     settings.required_categories()
-    create_ledger(settings)
+    common.create_ledger(settings)
 
     async def work() -> None:
         worker = Worker(settings)
@@ -82,7 +70,7 @@ def show_status(database: Database = None, as_json: AsJson = False) -> None:
     with Ledger.open_to_read(settings.database) as ledger:
         report = status(ledger, settings, utc_now())
     if as_json:
-        print_json(report)
+        common.print_json(report)
     else:
         tables.print_status(console, report)
 
@@ -112,9 +100,7 @@ def health(database: Database = None) -> None:
 
 @loaded.command()
 def web(
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 means all addresses.")
-    ] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 means all.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")] = 8080,
     database: Database = None,
 ) -> None:
@@ -122,7 +108,7 @@ def web(
 
     Example: racebot web --port 8080
     """
-    need_web()
+    common.need_web()
     from racebot.web.http import server
 
     settings = load_settings(database=database)
@@ -131,7 +117,7 @@ def web(
     try:
         server.serve(settings.database, publication, host, port, lambda address: tell(f"pages: {address}"))
     except OSError as error:
-        raise cannot_listen(port, error) from None
+        raise common.cannot_listen(port, error) from None
 
 
 @loaded.command("export-site")
@@ -143,7 +129,7 @@ def export_site(
 
     Example: racebot export-site public
     """
-    need_web()
+    common.need_web()
     from racebot.web.export import export
 
     settings = load_settings(database=database)
@@ -178,5 +164,5 @@ def publication_of(settings: Settings, ledger: Ledger) -> Publication:
         theme=theme_beside(settings.database),
         pictures=folder_beside(settings.database),
         command_prefix=settings.command_prefix if settings.commands else None,
-        planned=planned_boards(settings),
+        planned=common.planned_boards(settings),
     )

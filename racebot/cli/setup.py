@@ -165,7 +165,7 @@ def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:
             variable = PREFIX + name.upper()
             if os.environ.get(variable):
                 raise SettingsError(
-                    f"{variable} is set in the environment and overrides {env.absolute()}: unset it first"
+                    f"{variable} is set in the environment, which overrides .env: unset it first"
                 )
             values |= {variable: text, f"{variable}_FILE": None}
     # Without values, this still closes the file to others.
@@ -188,7 +188,11 @@ def _rate_past_races(settings: Settings) -> None:
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, settings.slugs())
         if not ledger.leaderboards.all():
-            why = "`racebot rooms` says why" if settings.leaderboards else "Does nobody record your races?"
+            why = (
+                "`racebot rooms` says which will"
+                if settings.leaderboards
+                else "Does nobody record your races?"
+            )
             say(f"No past race counts yet. {why}; docs/leagues.md says how to choose races.")
             return
         say("`racebot evaluate` compares the rating models on your races.")
@@ -315,9 +319,7 @@ async def examine(settings: Settings) -> AsyncIterator[Finding]:
             yield _wrong(f"{path}: every user of this machine can read it: run `chmod o= {path}`")
     yield _database(settings.database)
     if settings.pages_url and IN_DOCKER and not os.environ.get("FORWARDED_ALLOW_IPS"):
-        yield _note(
-            "pages: in Docker, all readers count as one: set FORWARDED_ALLOW_IPS to the proxy, or to *"
-        )
+        yield _note("pages: in Docker, all readers count as one: set FORWARDED_ALLOW_IPS to the proxy or *")
     for number, webhook in settings.webhooks().items():
         problem = await discord.check(webhook)
         yield Finding(problem is None, f"Discord webhook {number}: {problem or 'exists'}")

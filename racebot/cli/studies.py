@@ -66,9 +66,7 @@ def evaluate(
     param: ParamOption = None,
     preset: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", help="A row of the published figures by name, or `published` for all of them."
-        ),
+        typer.Option(metavar="NAME", help="A row of the published figures by name, or `published` for all."),
     ] = None,
     since: Annotated[
         datetime | None,
@@ -142,14 +140,10 @@ def rate_file(
 @study("answer", ANSWER, Answer, "scores")
 @reads_files
 def show_scores(
-    files: Annotated[
-        list[Path], typer.Argument(help="JSON saved from the site, or a table of races with times.")
-    ],
-    scoring: Annotated[
-        str, typer.Option(metavar="RULES", help=f"A set of rules: {', '.join(NAMED)}.")
-    ] = "sgl-2025",
+    files: Annotated[list[Path], typer.Argument(help="JSON of the site, or a table of races with times.")],
+    scoring: Annotated[str, typer.Option(metavar="RULES", help=f"Rules: {', '.join(NAMED)}.")] = "sgl-2025",
     param: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A part of the rules, such as first=5.")
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="A part of them, such as first=5.")
     ] = None,
     cut: Annotated[int | None, typer.Option(help="How many racers qualify.")] = None,
     races: Annotated[int | None, typer.Option(help="How many races the league has. Default: open.")] = None,
@@ -183,7 +177,7 @@ def show_scores(
 @studies("odds")
 def show_odds(
     names: Annotated[
-        list[str], typer.Argument(metavar="[FILE]... NAME NAME...", help="Files of races, and their players.")
+        list[str], typer.Argument(metavar="[FILE]... NAME NAME...", help="Files of races, and players.")
     ],
     model: OneModel = None,
     param: ParamOption = None,
@@ -194,7 +188,10 @@ def show_odds(
 
     Example: racebot odds season.csv Ann Bo Cy
     """
-    files = [Path(name) for name in itertools.takewhile(_is_file, names)]
+    suffixes = ("-", *FILE_SUFFIXES)
+    files = [
+        *map(Path, itertools.takewhile(lambda n: n.lower().endswith(suffixes) or Path(n).exists(), names))
+    ]
     players = names[len(files) :]
     if len(players) < 2:
         raise SettingsError("odds need two players: name them, as in racebot odds season.csv Ann Bo")
@@ -224,7 +221,7 @@ def tune(
     files: Files = None,
     param: ParamOption = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Search only this parameter. Repeatable.")
+        list[str] | None, typer.Option(metavar="NAME", help="Search only this one. Repeatable.")
     ] = None,
     candidates: Annotated[int, typer.Option(min=8, max=4096, help="Parameter sets replayed at once.")] = 256,
     generations: Annotated[int, typer.Option(min=1, max=1000, help="Limit on generations.")] = 40,
@@ -268,10 +265,6 @@ def iterate(files: Files = None, param: ParamOption = None, *, source: Source) -
     history = source.history(files, [model.key], read=read)
     found = iterated.iterate(history, model, read.factors if read else {})
     source.give(lambda: found, lambda: studies_tables.iterated(console, found), lambda: plots.iterated(found))
-
-
-def _is_file(name: str) -> bool:
-    return name == "-" or Path(name).exists() or Path(name).suffix.lower() in FILE_SUFFIXES
 
 
 def _able(histories: Iterable[History]) -> list[str]:

@@ -14,17 +14,7 @@ from typer.core import TyperCommand
 from racebot import plots
 from racebot.cli import common
 from racebot.cli.commands import loaded
-from racebot.cli.common import (
-    READING,
-    AsJson,
-    Database,
-    load_settings,
-    notices,
-    print_json,
-    read_files,
-    takes,
-    tell,
-)
+from racebot.cli.common import AsJson, Database, load_settings, notices, tell
 from racebot.errors import ModelError, NoSuchEntryError, PayloadError, SettingsError
 from racebot.files.options import ReadOptions, options_of
 from racebot.files.read import RaceFiles
@@ -43,21 +33,16 @@ from racebot.text.parse import did_you_mean
 
 Files = Annotated[
     list[Path] | None,
-    typer.Argument(
-        metavar="[FILE]...",
-        help="Tables (.csv, .xlsx), JSON, archives, or folders of them. Default: the ledger.",
-    ),
+    typer.Argument(metavar="[FILE]...", help="Tables (.csv, .xlsx), JSON, or folders. Default: the ledger."),
 ]
 ParamOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--param",
-        metavar="NAME=VALUE",
-        help="name=value, for every model that has it; or LABEL:name=value for one.",
+        "--param", metavar="NAME=VALUE", help="Of all models that have it; LABEL:name=value for one."
     ),
 ]
 OneModel = Annotated[
-    str | None, typer.Option("--model", metavar="MODEL", help="A rating model's key. Default: yours.")
+    str | None, typer.Option("--model", metavar="MODEL", help="A model's key. Default: yours.")
 ]
 ANSWER: dict[str, Any] = {
     "plot": Annotated[
@@ -75,17 +60,13 @@ SOURCE: dict[str, Any] = {
         str | None,
         typer.Option("--leaderboard", help="Which leaderboard to study, if the ledger has several."),
     ],
-    "goal": Annotated[
-        str | None, typer.Option(help="Only this goal's races, for a file with several goals.")
-    ],
+    "goal": Annotated[str | None, typer.Option(help="Only this goal's races, for a file of several.")],
     "teams": Annotated[
         TeamPolicy | None,
-        typer.Option(
-            help="How to rate a file's team races. Default: RACEBOT_TEAM_RACES, or by team if the models can."
-        ),
+        typer.Option(help="How to rate a file's team races. Default: RACEBOT_TEAM_RACES, or by team."),
     ],
     "unrecorded": Annotated[
-        bool, typer.Option("--unrecorded", help="Count the site's rooms that nobody recorded, too.")
+        bool, typer.Option("--unrecorded", help="Count the site's unrecorded rooms, too.")
     ],
     "database": Database,
 }
@@ -115,7 +96,7 @@ class Answer:
         if self.plot is not None:
             plots.save(draw(), self.plot)
         if self.as_json:
-            print_json(document())
+            common.print_json(document())
         else:
             table()
 
@@ -174,7 +155,7 @@ class Source(Answer):
         if files:
             if self.leaderboard is not None:
                 raise SettingsError("--leaderboard chooses from the ledger, not from a file: use --goal")
-            read = read or read_files(files, self.reading)
+            read = read or common.read_files(files, self.reading)
             able = all(key in registry.MODELS and registry.MODELS[key].rates_teams for key in models)
             teams = self.teams or self.settings.team_races or (TeamPolicy.TEAM if able else TeamPolicy.IGNORE)
             history = History.of(read.results, teams, read.left_out)
@@ -203,13 +184,13 @@ Register = Callable[[Callable[..., None]], Callable[..., None]]
 
 def study(argument: str, options: Mapping[str, Any], make: Callable[..., Any], name: str = "") -> Register:
     """Return a decorator that registers a command with options, which `make` turns into its one argument."""
-    given = takes(argument, options, make)
+    given = common.takes(argument, options, make)
     return lambda function: loaded.command(name or None, cls=_Command)(given(function))
 
 
 def studies(name: str = "") -> Register:
     """Register a command with the options that choose and read races, as its argument `source`."""
-    return study("source", SOURCE | READING | ANSWER, Source.of, name)
+    return study("source", SOURCE | common.READING | ANSWER, Source.of, name)
 
 
 def entries(
@@ -227,9 +208,7 @@ def entries(
         label, _, key = model.rpartition("=")
         label = label or (f"{key} (model)" if key in taken else key)
         if label in keys or label in taken:
-            raise ModelError(
-                f"--model {model}: the label {label!r} is taken: add one, as in --model tie={key}"
-            )
+            raise ModelError(f"--model {model}: the label {label!r} is taken: add one, as in tie={key}")
         registry.create(key)
         keys[label] = key
     parameters = {label: dict(usual[1]) if key == usual[0] else {} for label, key in keys.items()}

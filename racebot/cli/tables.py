@@ -35,25 +35,23 @@ STATUS_LINES = 20
 """Most entries that `status` lists per heading."""
 
 
-def print_leaderboard(
-    console: Console, report: LeaderboardReport, limit: int | None = None, unrated: int = 0
-) -> None:
-    """Print the first `limit` players of a leaderboard, of whose races `unrated` changed no rating."""
+def print_leaderboard(console: Console, report: LeaderboardReport, limit: int | None = None) -> None:
+    """Print the first `limit` players of a leaderboard."""
     title = f"{report.leaderboard} ({report.model})"
-    races = counted(report.races - unrated, "race")
+    races = counted(report.races, "race")
     if not report.players:
-        if report.races == unrated:
+        if not report.everybody:
             tell(f"{title}: no race rated yet", to=console)
             return
         needed = f": each needs {counted(report.minimum_finishes, 'finish', 'finishes')}"
         reason = needed if report.minimum_finishes and not report.inactive_days else ""
-        tell(f"{title}: {races} rated, no player listed{reason}", to=console)
+        tell(f"{title}: {races}, no player listed{reason}", to=console)
         return
     columns = (">", ">Points", ">Races", ">Finished", ">Won", "Player")
     rows = ((p.place, p.points, p.races, p.finishes, p.wins, p.name) for p in report.players[:limit])
     print_rows(console, title, columns, rows)
     rest = f"; the first {limit} shown" if limit is not None and limit < len(report.players) else ""
-    console.print(f"{races} rated, {counted(len(report.players), 'player')}{rest}")
+    console.print(f"{races}, {counted(len(report.players), 'player')}{rest}")
 
 
 def print_scores(
@@ -103,10 +101,8 @@ def print_status(console: Console, report: Status) -> None:
         tell(f"category {slug} is only read: it has no client id and secret", to=console)
     for slug, reason in report.suspended.items():
         tell(f"category {slug} is suspended: {reason}", to=console)
-    copied = report.last_backup
-    tell(
-        f"{report.database}, {f'last backup {minute(copied)} UTC' if copied else 'no backup yet'}", to=console
-    )
+    made = report.last_backup
+    tell(f"{report.database}, {f'last backup {minute(made)} UTC' if made else 'no backup yet'}", to=console)
     lines = {
         "Leaderboards": report.leaderboards,
         "Open race rooms": report.rooms,
@@ -215,9 +211,7 @@ def print_rooms(console: Console, rows: Sequence[RoomRow]) -> None:
                 console.print(f"  {'no ' if fails else 'yes'}  {each}", soft_wrap=True)
             console.print(Padding(safe(why), (0, 0, 0, 7)))
     if not rows:
-        console.print(
-            "no rooms: none is open, and none is past in these days (--since DATE shows older ones)"
-        )
+        console.print("no rooms: none is open, and none is past in these days (--since shows older ones)")
 
 
 def print_rows(

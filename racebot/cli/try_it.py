@@ -50,7 +50,7 @@ WIDEST = 100
 @loaded.command()
 def sandbox(
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port on this machine; 0 picks a free one.")
+        int, typer.Option(min=0, max=65535, help="Port of this machine; 0 is any free one.")
     ] = 8000,
     category: Annotated[str, typer.Option(help="The category's slug.")] = "sandbox",
     play: Annotated[bool, typer.Option("--play", help="Open rooms in which simulated racers race.")] = False,
@@ -80,9 +80,7 @@ def sandbox(
 def demo(
     speed: Annotated[float, typer.Option(min=0.1, max=20, help="Playback speed; 2 is twice as fast.")] = 1.0,
     database: Annotated[Path, typer.Option(help="The demo's ledger, which is overwritten.")] = DEMO_DATABASE,
-    open_pages: Annotated[
-        bool, typer.Option("--open", help="Then serve the pages and open them in a browser.")
-    ] = False,
+    open_pages: Annotated[bool, typer.Option("--open", help="Then open its pages in a browser.")] = False,
 ) -> None:
     """Show the bot at work for half a minute: the real worker, a sandbox and simulated racers.
 
@@ -92,7 +90,7 @@ def demo(
     logs.to_stderr("warning")
     if database.exists() and database != DEMO_DATABASE:
         raise SettingsError(
-            f"--database {database}: the file exists; name a new one, since the demo would overwrite it"
+            f"--database {database}: it exists, and the demo would overwrite it: name a new one"
         )
     for suffix in ("", "-wal", "-shm", ".lock", ".alive"):
         database.with_name(database.name + suffix).unlink(missing_ok=True)

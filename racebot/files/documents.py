@@ -28,7 +28,7 @@ EXPORTED |= {column: f"race.{column}" for column in _OF_RACE} | {"opened_by": "r
 EXPORTED |= {"player": "user.id", "name": "user.name", "discriminator": "user.discriminator"}
 EXPORTED |= {"status": "status.value", "finish_time": "finish_time", "place": "place", "team": "team.slug"}
 EXPORTED |= {"team_name": "team.name", "penalty": "penalty", "penalty_reason": "penalty_reason"}
-EXPORTED |= {"twitch_name": "user.twitch_name"}
+EXPORTED |= {"twitch_name": "user.twitch_name", "numbered": "user.numbered"}
 """The columns of the table that racebot exports, and where its JSON says the same."""
 Record = Mapping[str, Any]
 
@@ -94,7 +94,7 @@ def read_exported(lines: Iterator[str], left_out: Counter[str]) -> list[RaceResu
         ValueError: a race cannot be read.
     """
     first = next(lines, "")
-    if not first.startswith(",".join([*EXPORTED][:-1])):  # earlier files lack the last column
+    if not first.startswith(",".join([*EXPORTED][:-2])):  # earlier files lack the last columns
         return None
     return list(_results(documents_of(map(_exported, csv.DictReader(chain([first], lines)))), left_out))
 
@@ -102,6 +102,7 @@ def read_exported(lines: Iterator[str], left_out: Counter[str]) -> list[RaceResu
 def _exported(line: Mapping[str, str]) -> Record:
     row = {column: without_apostrophe(line.get(column) or "") for column in EXPORTED}
     typed: dict[str, Any] = {each: row[each] == "true" for each in ("custom_goal", "recorded", "recordable")}
+    typed["numbered"] = row["numbered"] == "true" or None
     return row | typed | {"place": row["place"] and int(row["place"])}
 
 
@@ -160,12 +161,14 @@ def _results(races: Iterable[Any], left_out: Counter[str]) -> Iterator[RaceResul
             for each, own in zip(given["entrants"], race.result.entrants, strict=False):
                 if penalty := each.get("penalty"):
                     own.penalty, own.penalty_reason = parse_duration(penalty), str(each.get("penalty_reason"))
+                if own.profile and each["user"].get("numbered"):
+                    own.profile = replace(own.profile, numbered=True)
             yield replace(race.result, leaderboard=counts_on if isinstance(counts_on, str) else None)
         else:
             left_out["cancelled" if race.status == "cancelled" else "not finished yet"] += 1
     if lacking:
         raise PayloadError(
-            f"{counted(lacking, 'race')} of this page without entrants: save it with ?show_entrants=true"
+            f"{counted(lacking, 'race')} without entrants: save the page with ?show_entrants=true"
         )
 
 
@@ -180,9 +183,7 @@ def _records(document: Any) -> tuple[str, list[Record]]:
             raise PayloadError(f"{name}, {program.refused}: {wanted}")
     found = list(islice(filter(None, _exploded(document, {})), MOST_LINES + 1))  # the table refuses one more
     if not found:
-        raise PayloadError(
-            "no races: neither saved from racetime.gg, nor a list of objects, one for each entrant"
-        )
+        raise PayloadError("no races: neither of racetime.gg, nor a list of objects, one for each entrant")
     return "", found
 
 

@@ -66,9 +66,7 @@ class Ranking:
         self.places.update({"timed": bool(leader), "with times as gaps": bool(as_gaps)})
         first = min((each.finish_time for each in own if each.finish_time is not None), default=None)
         if first == 0 and not any(each.behind for each in finishers):
-            raise BadCellError(
-                "time", "a time is zero: write the time, DNF or DNS, or say --words dnf=0:00:00"
-            )
+            raise BadCellError("time", "a time is zero: write it, DNF or DNS, or say --words dnf=0:00:00")
         for each in finishers:
             if each.behind and not each.behind[0] and first is not None:
                 each.entrant.finish_time, each.behind = first + each.behind[1], None  # laps stay
@@ -104,7 +102,7 @@ class Ranking:
             return [(*(each.behind or (0, 0)), each.entrant.finish_time or 0) for each in finishers]
         column = "place" if any(each.entrant.place for each in finishers) else "time"
         raise BadCellError(
-            column, f"some finishers of this race have a {column} and some do not: fill in all or none"
+            column, f"some finishers of this race have a {column}, some not: fill in all or none"
         )
 
     def _agrees(self, finishers: Sequence[Result]) -> bool:

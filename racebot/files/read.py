@@ -111,9 +111,7 @@ def read_attempts(
     reader = TableReader(table, options, PlayerNames(exact=True), find=find)
     results = reader.read()
     if len(results) > 1:
-        raise PayloadError(
-            f"{path}: {len(results)} races: an event's file has one, with a line for each racer"
-        )
+        raise PayloadError(f"{path}: {len(results)} races: an event has one, with a line for each racer")
     return results[0].entrants, tuple(reader.remarks), tuple(reader.notes)
 
 
@@ -136,7 +134,7 @@ def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) ->
     found: list[RaceResult] | tuple[str, list[Record]] | None = None
     if file.kind == "other":
         raise PayloadError(
-            f"{file.path}: XML, HTML, PDF, pictures and Parquet cannot be read: save it as CSV or JSON"
+            f"{file.path}: XML, HTML, PDF, pictures and Parquet are not read: save CSV or JSON"
         )
     try:
         if file.kind == "text":

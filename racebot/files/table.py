@@ -27,6 +27,8 @@ from racebot.text.parse import fold_name
 
 LONGEST_TEXT = 200
 """Most characters in the name of a race, player, team or factor."""
+MOST_PROBLEMS = 10
+"""Most lines that are named, of those that cannot be read."""
 FIRST_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 """The end of the first race of a file without dates. Each further race ends a minute later."""
 Find = Callable[[str], Entrant]
@@ -127,7 +129,7 @@ class TableReader:
         """Read all lines, and return the races in the order of their first lines.
 
         Raises:
-            PayloadError: a line cannot be read; the message names the file, the line, the column and the fix.
+            PayloadError: lines cannot be read; each problem names the file, the line, the column and the fix.
         """
         table, results = self._table, 0
         width = len(table.header)
@@ -168,11 +170,11 @@ class TableReader:
         if self._numbers.keys() - {""} == {"980", "1.250"}:
             fix = "has a number like 1.250 among some like 980: write 1250, or 980.0"
             raise PayloadError(f"{table.path}, line {self._numbers['1.250']} {fix}")
-        self._raise_first()
+        self._raise_problems()
         self._settle_places()
         self._take_out_clubs()
         read = tuple(self._results())
-        self._raise_first()
+        self._raise_problems()
         if not read:
             raise PayloadError(f"{table.path}: no races: add a line for each entrant below the column names")
         self.notes += self._last_notes()
@@ -188,11 +190,15 @@ class TableReader:
             column = self._table.columns.get(column, column)
             self._problems.append((number, f"{self._table.path}, line {number}, column {column}: {fix}"))
 
-    def _raise_first(self) -> None:
+    def _raise_problems(self) -> None:
         if self._problems:
-            more = len(self._problems) - 1
-            have = "line has a problem" if more == 1 else "lines have problems"
-            raise PayloadError(min(self._problems)[1] + (f" ({more} more {have})" if more else ""))
+            found = [problem for _, problem in sorted(self._problems)]
+            more = (
+                [f"{self._table.path}: and {len(found) - MOST_PROBLEMS} more"]
+                if found[MOST_PROBLEMS:]
+                else []
+            )
+            raise PayloadError(*found[:MOST_PROBLEMS], *more)
 
     def _add(self, number: int, line: Line) -> None:
         if line.get("player", "").lower().rstrip(":") in SIGNS["summaries"] and self._find is None:

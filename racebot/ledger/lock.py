@@ -66,9 +66,7 @@ def locked(database: Path) -> Generator[None]:
     path = beside(database, ".lock")
     make_folder(database)
     if database.exists() and database.stat().st_nlink > 1:
-        raise LedgerError(
-            f"{database} has a second name, a hard link: remove that, or use a copy of the file"
-        )
+        raise LedgerError(f"{database} has a second name, a hard link: remove that, or copy the file")
     try:
         acquired = _lock(path).acquire(timeout=TIMEOUT)
     except Timeout:

@@ -68,7 +68,7 @@ class Players(LedgerTable):
         """
         found = self.containing(text, limit)
         ids = found + self._near(fold_name(text), limit - len(found))
-        return [player for each in ids if (player := self.get(each)) is not None]
+        return [player for each in dict.fromkeys(ids) if (player := self.get(each)) is not None]
 
     def named(self, text: str) -> list[Player]:
         """Return the players with an id or a name, ignoring case and, if no name matches, accents."""
@@ -107,12 +107,13 @@ class Players(LedgerTable):
             f"{each} = CASE WHEN {new} THEN excluded.{each} ELSE {each} END" for each, new in columns.items()
         )
         self._connection.write_many(
-            "INSERT INTO players (id, name, folded, letters, discriminator, last_seen)"  # noqa: S608
-            f" VALUES (?1, ?2, ?3, ?7, ?4, ?5) ON CONFLICT (id) DO UPDATE SET {', '.join(changes)},"
-            " last_seen = max(last_seen, excluded.last_seen)",
+            "INSERT INTO players (id, name, folded, letters, discriminator, last_seen, numbered)"  # noqa: S608
+            f" VALUES (?1, ?2, ?3, ?7, ?4, ?5, ?8) ON CONFLICT (id) DO UPDATE SET {', '.join(changes)},"
+            " last_seen = max(last_seen, excluded.last_seen), numbered = max(numbered, excluded.numbered)",
             [
-                (e.user_id, e.name, e.name.casefold(), e.discriminator or "", seen, current, letters[e.name])
+                (e.user_id, e.name, e.name.casefold(), number or "", seen, current, letters[e.name], shown)
                 for e in result.entrants
+                for number, shown in [(e.discriminator, bool(e.profile and e.profile.numbered))]
                 if e.user_id is not None
             ],
         )

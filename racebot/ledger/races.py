@@ -47,17 +47,25 @@ class Races(LedgerTable):
         Raises:
             NoSuchEntryError: no race, or more than one, has that name.
         """
-        if (stored := self.get(name)) is not None:
-            return stored
-        rows = self._connection.rows("SELECT * FROM races WHERE substr(name, instr(name, '/') + 1) = ?", name)
-        if len(rows) == 1:
-            return race_of(rows[0])
-        if rows:
-            names = ", ".join(as_text(row["name"]) for row in rows)
-            raise NoSuchEntryError(f"{name!r} could be any of: {names}")
-        if self._connection.value("SELECT 1 FROM cases WHERE race = ?", name):
-            raise NoSuchEntryError(f"{name} does not count yet: it is not recorded, or has to stand first")
+        names = [name] if "/" in name else self.called(name)
+        stored = [race for each in names if (race := self.get(each))]
+        if len(stored) == 1:
+            return stored[0]
+        if stored:
+            raise NoSuchEntryError(f"{name!r} could be any of: {', '.join(names)}")
+        for each in names:
+            if self._connection.value("SELECT 1 FROM cases WHERE race = ?", each):
+                raise NoSuchEntryError(f"{each} does not count yet: it is not recorded, or has to stand")
         raise NoSuchEntryError(f"no recorded race {name!r} in the ledger")
+
+    def called(self, slug: str) -> list[str]:
+        """Return the names of the races and rooms with a slug, also of those that do not count."""
+        sql = (
+            "SELECT name FROM (SELECT name FROM races UNION SELECT race FROM cases"
+            " UNION SELECT name FROM event_sources WHERE kind = 'room')"
+            " WHERE substr(name, instr(name, '/') + 1) = ? ORDER BY name"
+        )
+        return [row[0] for row in self._connection.rows(sql, slug)]
 
     def position(self, name: str) -> Position | None:
         """Return a stored race's position, without reading its result."""

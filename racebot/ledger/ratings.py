@@ -13,6 +13,7 @@ from operator import itemgetter
 from pydantic_core import to_json
 
 from racebot.ledger.connection import LedgerTable
+from racebot.ledger.races import EXCLUDED, SKIPPED
 from racebot.ledger.rows import (
     RATED_LATER,
     START,
@@ -63,7 +64,16 @@ class Ratings(LedgerTable):
         return self._connection.value(sql, board.key, board.category, exact_time(moment)) or 0
 
     def count(self, board: Leaderboard) -> int:
+        """Return the last number of a leaderboard's sequence, in which races without effect have one, too."""
         return as_int(self._connection.value("SELECT count(*) FROM rated WHERE leaderboard = ?", board.key))
+
+    def counting(self, board: Leaderboard, until: int = _LAST) -> int:
+        """Return how many races up to a number count: those that no order keeps from it."""
+        sql = (
+            "SELECT count(*) FROM rated WHERE leaderboard = ? AND sequence <= ?"
+            " AND coalesce(note, '') NOT IN (?, ?)"
+        )
+        return as_int(self._connection.value(sql, board.key, until, EXCLUDED, SKIPPED))
 
     def races(self, board: Leaderboard) -> list[str]:
         """Return the names of a leaderboard's rated races, in order."""

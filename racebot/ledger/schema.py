@@ -16,18 +16,20 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m035_sources"
+VERSION = "m036_numbered"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
-    -- Names are also folded and in plain letters, for look-ups. Players with one name have discriminators.
+    -- Names are also folded and in plain letters, for look-ups. Players with one name have discriminators, as
+    -- have those who had them in the ledger that exported their races.
     CREATE TABLE players (
         id TEXT PRIMARY KEY,
         name TEXT NOT NULL,
         last_seen TEXT NOT NULL,
         folded TEXT NOT NULL DEFAULT '',
         discriminator TEXT NOT NULL DEFAULT '',
-        letters TEXT NOT NULL DEFAULT ''
+        letters TEXT NOT NULL DEFAULT '',
+        numbered INTEGER NOT NULL DEFAULT 0
     ) WITHOUT ROWID;
     CREATE INDEX players_by_name ON players (folded);
     CREATE INDEX players_by_letters ON players (letters);
@@ -35,10 +37,10 @@ _SCHEMA = """
     SELECT
         id,
         CASE
-            WHEN discriminator <> '' AND EXISTS (
+            WHEN discriminator <> '' AND (numbered OR EXISTS (
                 SELECT 1 FROM players AS other
                 WHERE other.folded = players.folded AND other.id <> players.id
-            ) THEN name || '#' || discriminator
+            )) THEN name || '#' || discriminator
             ELSE name
         END AS name
     FROM players;

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 from racebot.files.documents import EXPORTED, documents_of
@@ -14,7 +15,7 @@ from racebot.ledger.orders import OrderKind
 from racebot.ledger.races import SKIPPED
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.races.result import HIDDEN_ID, HIDDEN_NAME, Entrant, RaceResult
+from racebot.races.result import HIDDEN_ID, HIDDEN_NAME, Entrant, Profile, RaceResult
 from racebot.text.format import counted, exact_time, iso_duration, rows_as_csv
 
 
@@ -22,18 +23,23 @@ def counted_results(ledger: Ledger, board: Leaderboard) -> Iterator[RaceResult]:
     """Yield the results that count on a leaderboard, in the order in which they count.
 
     A race that was recorded after a later one ends just after it here, since imported races count by their
-    end. Hidden and forgotten players are `hidden-1` and so on. The pattern that an opener's name matches
-    stands for the name, which may be a forgotten one. Each says on which leaderboard it counts.
+    end. Players have the names that the ledger shows now; hidden and forgotten ones are `hidden-1` and so on.
+    The pattern that an opener's name matches stands for the name, which may be a forgotten one. Each says on
+    which leaderboard it counts.
 
     Raises:
         DamagedRaceError: a stored result does not match its fingerprint.
     """
     hidden, profiles = ledger.people.hidden(), ledger.profiles.all()
-    aliases = dict[str, str]()
+    aliases, player = dict[str, str](), cache(ledger.players.get)
 
     def masked(entrant: Entrant) -> Entrant:
-        if entrant.user_id is None or entrant.user_id not in hidden:
-            return replace(entrant, profile=profiles.get(entrant.user_id or ""))
+        if entrant.user_id is None or (known := player(entrant.user_id)) is None:
+            return entrant
+        if entrant.user_id not in hidden:
+            profile = replace(profiles.get(known.id, Profile()), numbered=known.shown != known.name)
+            number = known.discriminator or None
+            return replace(entrant, name=known.name, discriminator=number, profile=profile)
         alias = aliases.setdefault(entrant.user_id, f"{HIDDEN_ID}{len(aliases) + 1}")
         return replace(entrant, user_id=alias, name=HIDDEN_NAME, discriminator=None, penalty_reason=None)
 
@@ -82,9 +88,14 @@ def _rows(result: RaceResult) -> Iterator[dict[str, Any]]:
         times["started_at"] = exact_time(result.started_at)
     for each in result.entrants:
         own = {column: getattr(each, column, getattr(result, column, None)) for column in EXPORTED}
-        names = {"race": result.name, "player": each.user_id, "name": each.user_id and each.name}
+        names: dict[str, Any] = {
+            "race": result.name,
+            "player": each.user_id,
+            "name": each.user_id and each.name,
+        }
         names["discriminator"] = each.user_id and each.discriminator
         names["twitch_name"] = each.profile.twitch if each.profile else None
+        names["numbered"] = (each.profile and each.profile.numbered) or None
         durations = {"finish_time": each.finish_time, "penalty": each.penalty}
         iso = {key: None if length is None else iso_duration(length) for key, length in durations.items()}
         yield own | times | names | iso | {"status": each.status.value}

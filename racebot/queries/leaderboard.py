@@ -154,7 +154,7 @@ class LeaderboardReport:
 
 @dataclass(frozen=True, slots=True)
 class BoardTotals:
-    """The numbers of listed players and rated races, and when races were last rated, None if unknown."""
+    """The numbers of listed players and races that count, and when races were last rated, None if unknown."""
 
     listed: int
     races: int
@@ -172,9 +172,11 @@ def leaderboard_report(
 ) -> LeaderboardReport:
     """Return a leaderboard as it is now, or as it was at a time, with at most `limit` players, best first."""
     everybody = now = ledger.standings.now(board)
-    races = ledger.ratings.count(board) if at is None else ledger.ratings.sequence_until(board, at)
+    races = ledger.ratings.counting(board)
     if at is not None:
-        everybody = everybody_before(ledger, board, races + 1, now)
+        last = ledger.ratings.sequence_until(board, at)
+        races = ledger.ratings.counting(board, last)
+        everybody = everybody_before(ledger, board, last + 1, now)
     latest = latest_of(everybody)
     since = None if latest is None else latest - MOVEMENT_WINDOW
     hidden = ledger.people.hidden()
@@ -257,7 +259,7 @@ def board_totals(ledger: Ledger, board: Leaderboard, listing: Listing) -> BoardT
     """Return the size of a leaderboard, much faster than the whole report."""
     return BoardTotals(
         _counts(ledger, board, listing)[1],
-        ledger.ratings.count(board),
+        ledger.ratings.counting(board),
         ledger.standings.latest_race(board),
         ledger.ratings.updated_at(board),
     )

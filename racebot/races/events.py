@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
 from pydantic import AwareDatetime
 
-from racebot.races.result import Entrant, RaceResult
+from racebot.races.result import Entrant, RaceResult, shown_names
 
 SECOND_ATTEMPT = "second attempt"
 LATE = "started after the event's end"
@@ -98,10 +98,16 @@ def attempts(event: Event, sources: Iterable[EventSource], annulled: Mapping[str
     return found
 
 
-def by_result(found: Iterable[Attempt]) -> list[Attempt]:
-    """Return results in the order in which to list them: those that count first, the fastest on top."""
+def by_result(found: Sequence[Attempt]) -> list[Attempt]:
+    """Return results in the order in which to list them: those that count first, the fastest on top.
+
+    Racers are called `name#1234` where two share a name.
+    """
+    racers = {each.entrant.user_id: each.entrant for each in found}
+    shown = shown_names(racers.values())
+    named = [(each, shown[racers[each.entrant.user_id]]) for each in found]
     return sorted(
-        found,
+        (replace(each, entrant=replace(each.entrant, name=name)) for each, name in named),
         key=lambda each: (
             bool(each.note),
             not each.entrant.finished,

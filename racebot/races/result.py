@@ -45,13 +45,15 @@ class Profile:
     """A player's public profile on the site, apart from the name.
 
     `avatar` is the picture's address, absolute or a path on the site. `twitch` is a login name, and `live`
-    whether the site knew the player to stream.
+    whether the site knew the player to stream. Only an exported file says `numbered`: the name is shown with
+    its discriminator.
     """
 
     avatar: str | None = None
     pronouns: str = ""
     twitch: str = ""
     live: bool = False
+    numbered: bool = False
 
 
 @dataclass(slots=True, unsafe_hash=True)  # if frozen, reading results takes 1.4 times as long

@@ -257,9 +257,7 @@ class Texts(BaseModel):
     @classmethod
     def _recognizable(cls, value: str) -> str:
         if value and len(value.partition("{")[0].strip()) < OWN_LINE:
-            raise ValueError(
-                f"must begin with {OWN_LINE} characters before the first field, to mark our line"
-            )
+            raise ValueError(f"must begin with {OWN_LINE} characters before the first field, to mark it")
         return value
 
 

@@ -193,14 +193,12 @@ class EventSteps:
         except OrderError as error:
             raise BadCellError("player", str(error)) from None
         except NoSuchEntryError as error:
-            text, is_address = _PROFILE.subn(r"\1", given)
-            name = text.rpartition("/")[2]
-            asked, plain = self.ask(name), name.casefold()
-            same = [e for e in asked if plain in {*_names_of(e), (e.user_id or "").casefold()}]
-            if len(same) == 1:
-                return same[0]
+            text = profile_id(given)
+            account, asked = account_named(self.ask, text)
+            if account is not None:
+                return account
             is_id = _SITE_ID.fullmatch(text) is not None
-            if is_id and (new or is_address or self.settler.ledger.people.account(text) != text):
+            if is_id and (new or text != given or self.settler.ledger.people.account(text) != text):
                 return Entrant(text, text, EntrantStatus.RACING)
             shown = ", ".join(f"{e.name}#{e.discriminator}" for e in asked[:5])
             there = f" The site has {shown}." if shown else ""
@@ -211,6 +209,19 @@ class EventSteps:
         return Entrant(found.id, found.name, EntrantStatus.RACING, discriminator=found.discriminator or None)
 
 
+def profile_id(given: str) -> str:
+    """Return the id in the address of a profile, or another text as it is."""
+    return _PROFILE.sub(r"\1", given)
+
+
+def account_named(ask: Callable[[str], list[Entrant]], text: str) -> tuple[Entrant | None, list[Entrant]]:
+    """Ask the site for the one account with an id, a name or `name#1234`. Return all that it found, too."""
+    name = text.rpartition("/")[2]
+    asked, plain = ask(name), name.casefold()
+    same = [each for each in asked if plain in {*_names_of(each), (each.user_id or "").casefold()}]
+    return same[0] if len(same) == 1 else None, asked
+
+
 def racer_named(ledger: Ledger, racers: Mapping[str | None, Entrant], given: str) -> Player:
     """Return who has an id, a name, a profile's address or a name on Twitch, of racers (by id) or others.
 
@@ -218,7 +229,7 @@ def racer_named(ledger: Ledger, racers: Mapping[str | None, Entrant], given: str
         NoSuchEntryError: nobody has, or several others do.
         OrderError: several of the racers have that name.
     """
-    text = _PROFILE.sub(r"\1", given)
+    text = profile_id(given)
     if text not in racers and ledger.players.get(text) is None:
         called = [each for each in racers.values() if text.casefold() in _names_of(each)]
         if len(called) > 1:
@@ -226,7 +237,10 @@ def racer_named(ledger: Ledger, racers: Mapping[str | None, Entrant], given: str
             raise OrderError(f"{problem}: write the id or address of the profile")
         text = called[0].user_id or "" if called else text
     if found := racers.get(text):
-        return Player(text, found.name, found.discriminator or "", found.name)
+        name, number = found.name, found.discriminator or ""
+        alike = {key for key, each in racers.items() if each.name.casefold() == name.casefold()}
+        alike |= {each.id for each in ledger.players.called(name)}
+        return Player(text, name, number, f"{name}#{number}" if number and len(alike) > 1 else name)
     try:
         return ledger.players.find(text)
     except NoSuchEntryError:

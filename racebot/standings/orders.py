@@ -13,7 +13,7 @@ from racebot.errors import OrderError
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.rows import START, Leaderboard, Player, Position, StoredRace
 from racebot.ledger.store import Ledger
-from racebot.races.result import RaceResult
+from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.standings.rebuild import update_ratings
 from racebot.standings.settle import Settler
 
@@ -145,8 +145,8 @@ def merge_accounts(
     If the first one is hidden, the other is from now on, too.
 
     Raises:
-        OrderError: both are the same account, one is forgotten, both entered the same race, or the account
-            to keep has no race in the ledger, or one is itself merged into another.
+        OrderError: both are the same account, one is forgotten, both entered the same race, or one is itself
+            merged into another.
     """
     ledger = settler.ledger
     people = ledger.people
@@ -158,10 +158,6 @@ def merge_accounts(
                 raise OrderError(f"{player.id} is already merged into {account}: give that account")
             if people.is_forgotten(player.id):
                 raise OrderError(f"{player.id} is forgotten: a forgotten player cannot be merged")
-        if ledger.players.get(kept.id) is None:
-            raise OrderError(
-                f"{kept.id} has no race in the ledger yet: merge the accounts after this one's first race"
-            )
         together = sorted(_met_in(ledger, old.id) & _met_in(ledger, kept.id))
         if together:
             raise OrderError(
@@ -171,6 +167,9 @@ def merge_accounts(
         boards = {
             board.key: board for race in people.races_with(old.id) for board in settler.boards.holding(race)
         }
+        if ledger.players.get(kept.id) is None:
+            known = Entrant(kept.id, kept.name, EntrantStatus.RACING, discriminator=kept.discriminator)
+            ledger.players.save(RaceResult(kept.id, "", "", now, (known,)), current=True)
         ledger.orders.add(Order(now, OrderKind.MERGE, old.id, kept.id, on_one_line(reason)))
         for by_player in people.hiding(old.id):
             with suppress(OrderError):  # the kept account is hidden already

@@ -217,8 +217,6 @@ class Settler:
         self.ledger.races.save(result, counted_at=position.counted_at, source="live", now=now)
         since = dict.fromkeys(touched, position)
         update_ratings(self.ledger, since, is_new=is_new)
-        if not is_new:
-            log.warning("%s: the stored result changed; rated again from this race on", result.name)
         return True
 
     def _compared(self, given: RaceResult) -> tuple[RaceResult, Position | None, bool]:

@@ -205,9 +205,7 @@ async def test_the_weekly_read_finds_deleted_accounts_and_rates_no_old_race(scen
     assert not scene.ledger.races.has(f"{CATEGORY}/unknown")
 
 
-async def test_an_account_that_cannot_be_forgotten_rests(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_account_that_cannot_be_erased_rests(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
     def fails(*_: object) -> None:

@@ -270,9 +270,7 @@ async def test_win_of_a_newcomer_is_no_upset(channel: Channel) -> None:
 
 
 @pytest.mark.parametrize("stalls", [0.9, 60.0])
-async def test_stop_waits_a_second_for_the_id_of_a_message_that_is_being_posted(
-    channel: Channel, stalls: float
-) -> None:
+async def test_stop_waits_a_second_for_the_id_of_a_posted_message(channel: Channel, stalls: float) -> None:
     jobs = Jobs(channel.backoff.failed, channel.backoff.works)
     jobs.every(0.01, channel.sender.send, "Discord")
     channel.record()

@@ -36,9 +36,7 @@ def season(tmp_path: Path) -> Path:
     return path
 
 
-async def test_a_file_and_the_site_give_bit_identical_standings(
-    sandbox: Sandbox, tmp_path: Path, season: Path
-) -> None:
+async def test_file_and_site_give_the_same_standings(sandbox: Sandbox, tmp_path: Path, season: Path) -> None:
     recorded = sum(race["recorded"] for race in json.loads(season.read_text()))
     add_races(sandbox.site, json.loads(season.read_text()), GOAL)
     fetched = await sandbox.racebot("backfill")
@@ -82,7 +80,7 @@ async def test_a_renamed_goal_keeps_its_leaderboard_and_recorded_rooms_stay(sand
     assert (await sandbox.racebot("verify")).returncode == 0
 
 
-async def test_a_race_in_a_goal_that_was_just_renamed_has_the_ratings_of_its_leaderboard(
+async def test_a_race_in_a_goal_just_renamed_has_the_ratings_of_its_leaderboard(
     sandbox: Sandbox,
 ) -> None:
     """The bot learns of the new name from the room, long before it next reads the list of past races."""

@@ -116,7 +116,7 @@ def test_an_unknown_name_is_answered_with_similar_stored_names(ledger: Ledger) -
     argument=st.text(min_size=1, max_size=LONGEST_ARGUMENT)
     | st.sampled_from(["@everyone", "https://example.org/x", "Ann#9999x", "Anna", "{name}", "An%", "A_n"]),
 )
-def test_no_answer_repeats_an_argument_that_is_no_stored_name(
+def test_no_answer_repeats_an_argument_that_names_none(
     ledger: Ledger, command: Command, argument: str
 ) -> None:
     assume(not any(argument.casefold() in name for name in ("ann", "bo", "cy")))

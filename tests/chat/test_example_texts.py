@@ -54,9 +54,7 @@ def test_no_translation_loses_a_field(path: Path) -> None:
 def test_translated_rating_messages_are_as_few(path: Path, entrants: int, most: int) -> None:
     texts = Texts(**table(path))
     names = [f"racer-{n:02}-of-the-longest-name"[:25] for n in range(entrants)]
-    changes = tuple(
-        Change(f"id-{name}", n + 1, (1.5,), (1.4,), 1500, 1400, 9) for n, name in enumerate(names)
-    )
+    changes = tuple(Change(f"id-{who}", n + 1, (1.5,), (1.4,), 1500, 1400, 9) for n, who in enumerate(names))
     board = Leaderboard("orb", GOAL, (GOAL,), "thurstone-hurdle", {}, "ignore")
     rated = RatedRace(board, result("r", " ".join(names)), changes, moves={changes[0].player: 5})
     messages = announcement([rated], texts)

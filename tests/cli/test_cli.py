@@ -181,7 +181,7 @@ def test_leaderboard_has_places_names_and_points(filled: Racebot) -> None:
     ]
     (limited,) = json.loads(filled("leaderboard", "any orb", "--json", "--limit", "1").out)
     assert [p["name"] for p in limited["players"]] == ["Ann"]
-    assert "1 race rated, 2 players; the first 1 shown" in filled("leaderboard", "--limit", "1").out
+    assert "1 race, 2 players; the first 1 shown" in filled("leaderboard", "--limit", "1").out
 
 
 def test_player_and_race_commands_show_points_places_and_reasons(filled: Racebot) -> None:
@@ -262,18 +262,14 @@ def test_a_wrong_choice_names_the_option_and_the_choices(racebot: Racebot) -> No
         (("evaluate",), "choose one with --leaderboard: orb/All Orbs, orb/Any Orb"),
     ],
 )
-def test_unknown_name_is_reported_with_exit_code_2(
-    filled: Racebot, words: tuple[str, ...], told: str
-) -> None:
+def test_an_unknown_name_exits_with_code_2(filled: Racebot, words: tuple[str, ...], told: str) -> None:
     done = filled(*words)
     (complaint,) = done.complaints
     assert complaint.startswith(told)
     assert (done.code, done.out) == (2, "")
 
 
-def test_health_fails_if_the_bot_never_ran_and_names_a_damaged_database(
-    filled: Racebot, folder: Path
-) -> None:
+def test_health_fails_if_no_bot_ran_and_names_a_damaged_database(filled: Racebot, folder: Path) -> None:
     assert (filled("health").code, filled("health").out) == (1, "")
     write_heartbeat(folder / "ledger.db", Heartbeat(utc_now()))
     assert filled("health").code == 0

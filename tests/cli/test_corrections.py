@@ -3,6 +3,7 @@
 import json
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,9 +33,7 @@ def racebot(racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("RACEBOT_MODEL", "elo-ffa")
     monkeypatch.setenv("RACEBOT_MINIMUM_FINISHES", "0")
     with settler_of(tmp_path) as settler:
-        anns = tuple(
-            entrant("ann", time=time, user_id=f"ann{time}", discriminator=f"000{time}") for time in (1, 2)
-        )
+        anns = tuple(entrant("ann", time=n, user_id=f"ann{n}", discriminator=f"000{n}") for n in (1, 2))
         settler.add_past_races([result("first", entrants=anns), result("second", "bo cy", after=1)], "import")
     return racebot
 
@@ -75,7 +74,7 @@ def test_each_order_is_carried_out_and_listed(racebot: Racebot) -> None:
     assert "wrong seed" in out
 
 
-def test_a_player_who_hid_before_the_first_race_is_shown_and_forgotten_by_id(
+def test_a_player_who_hid_before_any_race_is_shown_and_forgotten_by_id(
     racebot: Racebot, tmp_path: Path
 ) -> None:
     with settler_of(tmp_path) as settler:
@@ -91,8 +90,11 @@ def test_a_player_who_hid_before_the_first_race_is_shown_and_forgotten_by_id(
     assert player.name == NO_NAME
 
 
-def test_an_account_without_a_race_is_merged_but_never_kept(racebot: Racebot, tmp_path: Path) -> None:
+def test_an_account_that_the_site_does_not_know_is_merged_but_never_kept(
+    racebot: Racebot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The ledger knows the account from an order in chat."""
+    monkeypatch.setattr("racebot.cli.common.accounts", lambda *_: [])
     with settler_of(tmp_path) as settler:
         orders.hide(settler, Player("new7", "Newcomer", "", "Newcomer"), "", NOON, by_player=True)
     done = racebot("merge", "id-bo", "new7", "--yes")
@@ -139,6 +141,17 @@ def test_an_order_that_cannot_be_undone_needs_a_confirmation_and_backs_up(
     (copy,) = tmp_path.glob("backups/*.db")
     with Ledger.open_to_read(copy) as before:
         assert before.orders.all() == []
+
+
+def test_any_command_takes_the_slug_of_a_race_unless_two_have_it(racebot: Racebot, tmp_path: Path) -> None:
+    with settler_of(tmp_path) as settler:
+        other = replace(result("first", "bo cy"), name="smr/first", category="smr")
+        settler.add_past_races([other], "import")
+    for command in ("exclude {}", "skip {}", "penalty {} id-bo 1:00", "include {}"):
+        twice, once = (racebot(*command.format(slug).split(), "--reason=x") for slug in ("first", "second"))
+        assert (twice.code, "orb/first, smr/first" in twice.complaints[0]) == (2, True)
+        assert once.code == (2 if "penalty" in command else 0), "it is recorded"
+    assert racebot("exclude", "https://racetime.gg/orb/first", "--reason", "x").code == 0
 
 
 @pytest.mark.parametrize("stage", ["joined", "finished"])

@@ -44,7 +44,7 @@ def test_the_demo_rates_past_races_and_the_live_ones(shown: Shown) -> None:
         assert counts == {"Orb League": 1, "Sandbox 100%": PAST + LIVE}
     assert "Ratings (Orb League), final in" in shown.out
     assert shown.err == ""
-    assert f"{PAST + LIVE} races rated" in shown.out
+    assert f"{PAST + LIVE} races" in shown.out
     assert shown.out.rstrip().endswith(f"web --database {shown.database}")
 
 

@@ -41,9 +41,7 @@ def read(toml: Path) -> list[dict[str, Any]]:
     return found
 
 
-def test_next_season_copies_the_table_with_its_number_and_ends_the_last_one(
-    racebot: Racebot, league: Path
-) -> None:
+def test_next_season_copies_table_with_its_number_and_ends_the_last(racebot: Racebot, league: Path) -> None:
     done = racebot("season", "start", "SGL 2027", "--like", "sgl 2026", "--at", "2026-12")
     assert (done.code, done.err) == (0, "")
     assert "SGL 2026 has no race yet" in done.out

@@ -277,9 +277,7 @@ async def test_setup_asks_to_restart_a_running_bot(sandbox: SetupRun) -> None:
         assert "Restart it" in await talk(sandbox, *QUESTIONS)
 
 
-async def test_variable_that_overrides_an_answer_is_named(
-    sandbox: SetupRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_variable_over_an_answer_is_named(sandbox: SetupRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RACEBOT_CATEGORY", "other")
     shown = await talk(sandbox, *QUESTIONS, code=2)
     assert "RACEBOT_CATEGORY is set in the environment" in shown

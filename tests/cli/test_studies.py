@@ -78,9 +78,7 @@ def test_evaluate_begins_with_the_verdict_and_prints_the_rest_on_request(season:
         (0.015, "bcdef", "Too few races to tell 6 models apart"),
     ],
 )
-def test_models_within_two_standard_errors_are_called_equal(
-    season: Path, error: float, others: str, words: str
-) -> None:
+def test_models_within_two_errors_are_equal(season: Path, error: float, others: str, words: str) -> None:
     report = evaluate(
         [History.of(read_races(season).results)], [Entry("a", "multielo"), Entry("b", "elo-ffa")]
     )[0]

@@ -56,9 +56,7 @@ def plain(text: str) -> str:
 
 
 @pytest.mark.parametrize("width", [60, 80, 200])
-def test_race_name_is_not_wrapped_and_nothing_is_cut(
-    reports: tuple[PlayerReport, RaceReport], width: int
-) -> None:
+def test_race_name_is_neither_wrapped_nor_cut(reports: tuple[PlayerReport, RaceReport], width: int) -> None:
     console = terminal(width)
     tables.print_player(console, reports[0])
     tables.print_race(console, reports[1])

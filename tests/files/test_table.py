@@ -202,7 +202,7 @@ def test_a_damaged_file_and_a_missing_extra_are_named(path: Path, monkeypatch: p
     with pytest.raises(MissingExtraError, match=r"'\.\[files\]'"):
         read(path)
     path.write_bytes(b"PAR1")
-    with pytest.raises(PayloadError, match="Parquet cannot be read: save it as CSV"):
+    with pytest.raises(PayloadError, match="Parquet are not read: save CSV"):
         read(path)
 
 

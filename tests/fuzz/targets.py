@@ -32,7 +32,7 @@ from racebot.bot.room.events import Frame, Listed, Moment
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat import info_box
 from racebot.chat.rating_message import MESSAGE_LIMIT
-from racebot.errors import LONGEST_LINE, RacebotError, SettingsError
+from racebot.errors import LONGEST_LINE, RacebotError
 from racebot.files.read import read_races
 from racebot.ledger.outbox import ChatBody, InfoBody, Message, MetaBody
 from racebot.ledger.store import Ledger
@@ -143,7 +143,7 @@ def only_own_errors(secret: str = SECRET) -> Iterator[None]:
     try:
         yield
     except RacebotError as error:
-        for line in error.problems if isinstance(error, SettingsError) else (str(error),):
+        for line in error.problems:
             assert line.strip() and line.isprintable(), repr(line)
             assert len(line) <= LONGEST_LINE, line
             assert secret not in line, line

@@ -391,6 +391,11 @@ def m035_sources(ledger: Ledger) -> None:
     assert [source.result for source in ledger.events.sources("orb/event-q")] == [RACE]
 
 
+@stage()
+def m036_numbered(ledger: Ledger) -> None:
+    assert [standing.name for standing in ledger.standings.all(board_of(ledger))] == ["Ann", "Bo"]
+
+
 def test_a_ledger_takes_its_site_once_races_came_from_there(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         ledger.belong_to("https://typo.example", learn=False)

@@ -15,6 +15,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from worker_support import PATIENCE
 
+from racebot.ledger.orders import OrderKind
 from racebot.ledger.store import Ledger
 from racebot.sandbox.server import serve
 from racebot.sandbox.site import FakeSite
@@ -115,11 +116,13 @@ async def test_league_without_a_server_keeps_orders_when_its_cache_is_lost(tmp_p
         shutil.rmtree(folder / "state")
         shutil.rmtree(tmp_path / "runner" / "racebot")
         (folder / "state").mkdir()
-        await asyncio.to_thread(carry_out, job, folder, environment)
+        arguments = f'{racers[2]} "{site.add_user("New").full_name}" --yes'
+        await asyncio.to_thread(carry_out, job, folder, environment, order="merge", arguments=arguments)
 
     with Ledger.open_to_read(folder / "state" / "racebot.db") as ledger:
         (board,) = ledger.leaderboards.all()
         assert [race.result.name for race in ledger.races.counted(board)] == [rooms[1].name]
+        assert [each.name for each in ledger.standings.all(board)] == ["Ann", "Bo", "New"]
     assert not list(tmp_path.rglob("owned"))
     assert (folder / "site" / "index.html").exists()
     assert rooms[1].name in (folder / "site" / "results.json").read_text(encoding="utf-8")
@@ -129,10 +132,18 @@ async def test_league_without_a_server_keeps_orders_when_its_cache_is_lost(tmp_p
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
-def test_workflows_use_actions_at_a_commit(workflow: Path) -> None:
-    used = re.findall(r"uses: (\S+)", workflow.read_text(encoding="utf-8"))
+def test_workflows_use_actions_at_a_commit_and_packages_by_hash(workflow: Path) -> None:
+    text = workflow.read_text(encoding="utf-8")
+    used, installed = re.findall(r"uses: (\S+)", text), re.findall(r"pip install .*", text)
+    assert all("--require-hashes" in each or "--no-deps" in each for each in installed)
     assert used
     assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", each) for each in used)
+
+
+def test_every_order_can_be_given_in_a_run_by_hand() -> None:
+    form = yaml.safe_load(LEAGUE.read_text(encoding="utf-8"))[True]["workflow_dispatch"]  # True is "on"
+    offered = {*form["inputs"]["order"]["options"]}
+    assert {each.value for each in OrderKind} - {"restore"} == offered - {"none"}
 
 
 def test_job_that_publishes_a_league_runs_no_program() -> None:

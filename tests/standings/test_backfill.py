@@ -99,9 +99,7 @@ def rated(settler: Settler) -> list[str]:
     return [] if board is None else [row.race for row in settler.ledger.ratings.rows(board)]
 
 
-async def test_a_backfill_follows_a_goal_that_was_renamed(
-    fill: Fill, settler: Settler, fake: FakeList
-) -> None:
+async def test_a_backfill_follows_a_renamed_goal(fill: Fill, settler: Settler, fake: FakeList) -> None:
     await fill([])
     fake.races = [race | {"goal": {"name": "New Orb", "custom": False}} for race in fake.races]
     await fill([])
@@ -109,9 +107,7 @@ async def test_a_backfill_follows_a_goal_that_was_renamed(
     assert (board.name, board.goals, settler.ledger.ratings.count(board)) == ("New Orb", ("New Orb",), 5)
 
 
-async def test_every_page_is_read_and_the_oldest_race_rated_first(
-    fill: Fill, settler: Settler, fake: FakeList
-) -> None:
+async def test_all_pages_are_read_the_oldest_race_first(fill: Fill, settler: Settler, fake: FakeList) -> None:
     told: list[tuple[int, int, int]] = []
     report = await fill(told)
     assert (report.new, report.skipped) == (5, 0)
@@ -129,9 +125,7 @@ async def test_a_backfill_may_be_repeated(fill: Fill, settler: Settler, fake: Fa
     assert dump(settler.ledger) == before
 
 
-async def test_races_that_finish_meanwhile_hide_no_other(
-    fill: Fill, settler: Settler, fake: FakeList
-) -> None:
+async def test_races_that_finish_meanwhile_hide_none(fill: Fill, settler: Settler, fake: FakeList) -> None:
     def another(page: int) -> None:
         fake.races.append(listed(100 + page))
 
@@ -154,9 +148,7 @@ async def test_latest_copy_of_a_race_seen_twice_counts(fill: Fill, settler: Sett
     assert rated(settler) == ["orb/r1", "orb/r2", "orb/r3"]
 
 
-async def test_only_races_of_the_chosen_days_are_read_and_rated(
-    fill: Fill, settler: Settler, fake: FakeList
-) -> None:
+async def test_only_races_of_chosen_days_are_rated(fill: Fill, settler: Settler, fake: FakeList) -> None:
     await fill(since=NOON + timedelta(days=3))
     assert rated(settler) == ["orb/r3", "orb/r4"], "the day itself is wanted"
     assert fake.asked == [1, 2]

@@ -183,7 +183,7 @@ def test_a_merge_keeps_a_hidden_player_hidden(settler: Settler, givers: set[bool
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["player first", "operator first"])
-def test_players_who_hid_themselves_stay_hidden_until_the_operator_insists(
+def test_players_who_hid_themselves_stay_so_until_the_operator_insists(
     settler: Settler, *, first: bool
 ) -> None:
     ann = player(settler, "ann")

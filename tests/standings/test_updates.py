@@ -87,9 +87,7 @@ def assert_right(settler: Settler) -> None:
 
 @given(history(SEASONS), st.data(), st.sampled_from(MODELS))
 @settings(max_examples=40)
-def test_seasons_follow_from_the_stored_results(
-    races: list[RaceResult], data: st.DataObject, model: str
-) -> None:
+def test_seasons_follow_from_stored_results(races: list[RaceResult], data: st.DataObject, model: str) -> None:
     """Recorded live, imported, changed, moved to another season, or taken back, in any order."""
     with fresh(chained(model)) as settler:
         for _ in range(data.draw(st.integers(1, 8))):

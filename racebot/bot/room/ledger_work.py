@@ -205,8 +205,11 @@ class LedgerWork:
     def _settle(self, result: RaceResult, *, is_known: bool) -> None:
         """Settle a race, and queue its final changes if we know the room."""
         is_known, announcements = is_known or bool(self.ledger.messages.of(result.name)), self._announcements
+        was_stored = self.ledger.races.has(result.name)
         if not self.settler.settle(result, self.clock()):
             return
+        if was_stored:
+            log.warning("%s: the stored result changed; rated again from this race on", result.name)
         # A rebuild rates the other leaderboards.
         rated = [each for each in self.settler.rated(result.name) if each.note != RATED_LATER]
         if result.recorded:  # otherwise, chat is open

@@ -69,7 +69,7 @@ def scores(request: PageRequest, board: Board) -> LeagueTable | None:
 
 def races_of(request: PageRequest, board: Board) -> types.RacesPart:
     view = request.view
-    part = _part(request, view.totals(board).races)
+    part = _part(request, view.ledger.ratings.count(board.stored))
     rows = latest_races(view.ledger, board.key, part.per_page, part.offset)
     return types.RacesPart(part, board.address.stem, [_addressed(view, row, row.race) for row in rows])
 

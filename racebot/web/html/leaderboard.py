@@ -156,6 +156,7 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
     everybody_shown = len(report.players) <= PAGE_SIZE and choice.default
     shown = players[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]
     ids = [player.id for player in shown]
+    last = view.ledger.ratings.sequence_until(board.stored, choice.moment) if choice.moment else None
     then = queries.BoardTotals(len(report.players), report.races, report.last_race_at, None)
     return templating.board_page(
         request,
@@ -172,7 +173,7 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
         sort_by=lambda column: first + choice.sorted_by(column),
         players=shown,
         unranked=report.players.unranked(UNRANKED) if number == 1 and choice.default else [],
-        form=last_results(view.ledger, board.key, ids, RESULTS, report.races if choice.at else None),
+        form=last_results(view.ledger, board.key, ids, RESULTS, last),
         matching=len(players),
         pages=pager(number, count, page_link),
         live=everybody_shown or not request.served,
@@ -244,7 +245,7 @@ def _chosen(
 
 
 def races(request: PageRequest, board: Board, number: int | None = None) -> Content:
-    total = request.view.totals(board).races
+    total = request.view.ledger.ratings.count(board.stored)
     found = race_pages(total, number, lambda page: link(request.path, board.address.of(RACES, number=page)))
     if found is None:
         return None

@@ -305,9 +305,7 @@ def withdrawals(talk: Talk) -> list[str]:
 
 
 @pytest.mark.parametrize("is_told", [True, False])
-def test_a_skipped_race_hears_once_that_it_does_not_count(
-    ledger: Ledger, clock: Clock, *, is_told: bool
-) -> None:
+def test_a_skipped_race_hears_so_once(ledger: Ledger, clock: Clock, *, is_told: bool) -> None:
     talk = Talk(
         ledger,
         clock,

@@ -114,9 +114,7 @@ TIMELINES: dict[str, tuple[dict[float, Race], dict[float, Effect]]] = {
 
 
 @pytest.mark.parametrize(("frames", "expected"), TIMELINES.values(), ids=TIMELINES)
-def test_effects_of_frames_by_time(
-    room: Room, frames: dict[float, Race], expected: dict[float, Effect]
-) -> None:
+def test_effects_of_frames(room: Room, frames: dict[float, Race], expected: dict[float, Effect]) -> None:
     """A result stands after ten quiet seconds."""
     found: dict[float, list[Effect]] = {}
     for version, (now, race) in enumerate(frames.items(), start=1):
@@ -244,7 +242,7 @@ def standing(room: Room) -> Room:
     return room
 
 
-def test_a_system_message_after_the_finish_leads_to_a_read_soon_and_one_past_the_cache(
+def test_a_system_message_after_the_finish_leads_to_a_read_soon_and_past_the_cache(
     standing: Room,
 ) -> None:
     standing.on(Signal.SYSTEM_LINE, 200)

@@ -382,7 +382,7 @@ async def test_an_order_that_the_ledger_cannot_carry_out_yet_is_tried_again_befo
 
 
 @pytest.mark.parametrize("before", [[], ["!rating"], ["hello", "!rating"]], ids=len)
-async def test_commands_given_while_the_connection_was_lost_are_answered_once(
+async def test_commands_while_the_connection_was_lost_are_answered_once(
     scene: Scene, before: list[str]
 ) -> None:
     """Unless the racer has waited for too long."""

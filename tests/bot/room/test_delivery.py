@@ -241,9 +241,7 @@ async def test_a_refused_message_is_not_sent_again(room: FakeRoom, caplog, actio
 
 
 @pytest.mark.parametrize("body", [ChatBody("t"), META, InfoBody((BLOCK,))], ids=type)
-async def test_a_message_dropped_at_the_last_moment_is_not_sent(
-    ledger: Ledger, room: FakeRoom, body: Body
-) -> None:
+async def test_a_message_dropped_at_last_is_not_sent(ledger: Ledger, room: FakeRoom, body: Body) -> None:
     """The message is dropped between reading the outbox and sending."""
     room.put("g1", body)
     calls = 0

@@ -124,7 +124,7 @@ def opening(text: str) -> str:
 
 
 @pytest.mark.parametrize(("events", "expected"), TRANSCRIPTS.values(), ids=TRANSCRIPTS)
-def test_chat_is_told_each_change_once(
+def test_chat_hears_changes_once(
     following: Following, clock: Clock, events: str, expected: list[str]
 ) -> None:
     follower = following()
@@ -234,7 +234,7 @@ def test_an_edit_that_changes_no_rating_is_not_corrected(follower: Follower) -> 
     assert waiting(follower) == []
 
 
-def test_another_races_changes_need_no_correction_and_a_correction_uses_them(follower: Follower) -> None:
+def test_another_races_changes_need_no_correction_and_a_correction_uses_them(follower, caplog) -> None:
     follower.announce(FINISHED)
     follower.read(seen(result("other", "cy bo ann")))
     follower.show_final(FINISHED)
@@ -244,6 +244,8 @@ def test_another_races_changes_need_no_correction_and_a_correction_uses_them(fol
     assert "Bo 1200" in text
     assert "Ann 830" in text
     assert "new" not in text
+    follower.read(seen(result("other", "ann bo cy"), 1))
+    assert "orb/other: the stored result changed" in caplog.text
 
 
 def test_a_correction_lists_all_edits_since_what_chat_was_told(follower: Follower) -> None:
@@ -393,9 +395,7 @@ def test_a_race_without_its_record_is_withdrawn_from_the_ratings_after_an_hour(
     assert follower.is_followed() is followed
 
 
-def test_a_recorded_race_stays_rated_when_its_goal_no_longer_counts(
-    following: Following, clock: Clock
-) -> None:
+def test_a_recorded_race_stays_rated_when_its_goal_counts_no_more(following: Following, clock: Clock) -> None:
     following().read(seen(RECORDED))
     narrowed = following(RatingRules(SIMPLE, goals={CATEGORY: frozenset({"Other"})}))
     for _ in range(3):
@@ -509,9 +509,7 @@ def test_an_unfinished_race_is_remembered_until_it_is_finished(follower: Followe
 @pytest.mark.parametrize(
     ("race", "marks"), [("ann bo", ["▲ 1", "▼ 2"]), ("cy bo ann", ["▼ 2", "▼ 3"]), ("cy ann bo", ["▼ 3"])]
 )
-def test_a_finish_message_marks_new_places_on_the_leaderboard(
-    following: Following, race: str, marks: list[str]
-) -> None:
+def test_a_finish_message_marks_new_places(following: Following, race: str, marks: list[str]) -> None:
     """Cy becomes ranked by the race, without a mark."""
     follower = following(minimum_finishes=2)
     past = [result("a", "ann bo", after=-9), result("b", "bo ann", after=-8), result("c", "cy di", after=-7)]

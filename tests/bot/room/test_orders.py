@@ -126,9 +126,7 @@ CARRIED_OUT: dict[str, Callable[[Room], object]] = {
 
 @pytest.mark.parametrize("goal", [None, SiteError("down"), _never], ids=["known", "down", "slow"])
 @pytest.mark.parametrize("order", CARRIED_OUT)
-async def test_an_order_waits_for_no_read_and_never_expires(
-    room: Room, order: str, goal: Any, monkeypatch
-) -> None:
+async def test_an_order_waits_for_no_read_nor_expires(room: Room, order: str, goal: Any, monkeypatch) -> None:
     """An edit was announced, and every read of the race, or of its goal, fails. Answers expire at once."""
     room.follow_goal.side_effect = goal
     monkeypatch.setattr(answers, "EXPIRES", 0.0)
@@ -268,17 +266,13 @@ OLD = {
 
 
 @pytest.mark.parametrize(("order", "after"), OLD.values(), ids=OLD)
-def test_an_old_order_is_not_carried_out_again_after_a_restart(
-    room: Room, order: str, after: timedelta
-) -> None:
+def test_an_old_order_is_not_repeated_after_a_restart(room: Room, order: str, after: timedelta) -> None:
     lines = history(line(f"!ratings {order}", 5.0))
     assert room.handler.of_history(lines, NOON + after, is_first=True) == []
 
 
 @pytest.mark.parametrize("last", ["count", "skip"])
-async def test_an_order_whether_a_race_counts_is_carried_out_once(
-    ledger: Ledger, clock: Clock, last: str
-) -> None:
+async def test_an_order_whether_a_race_counts_is_obeyed_once(ledger: Ledger, clock: Clock, last: str) -> None:
     first = "skip" if last == "count" else "count"
     said = line(f"!ratings {first}", 1.0), line(f"!ratings {last}", 2.0)
     for number, lines in enumerate((said, said, said[:1]), start=1):
