@@ -268,7 +268,7 @@ class Standings(LedgerTable):
         # an earlier one end later.
         sql = (
             "SELECT wanted.value, ended_at, coalesce(ended_at < counted_at, 1) OR EXISTS ("
-            "  SELECT 1 FROM races WHERE category = ?4 AND ended_at > counted_at)"
+            "  SELECT 1 FROM races WHERE +category = ?4 AND ended_at > counted_at)"
             " FROM json_each(?3) AS wanted CROSS JOIN rated ON leaderboard = ?1 AND sequence = ("
             "  SELECT max(sequence) FROM changes INDEXED BY changes_by_player"
             "  WHERE leaderboard = ?1 AND player = wanted.value AND sequence < ?2)"

@@ -185,7 +185,7 @@ def leaderboard_report(
     unranked = [row for row in unranked_too if row.finishes < listing.minimum_finishes]
     unranked = sorted(in_order(ledger, unranked), key=attrgetter("finishes"), reverse=True)
     first = 0 if since is None else ledger.ratings.sequence_until(board, since) + 1
-    before = everybody_before(ledger, board, first, now)
+    before = everybody_before(ledger, board, first, everybody, None if at is None else races)
     places_before = place_of(listed_of(before, listing, hidden, latest_of(before)))
     return LeaderboardReport(
         leaderboard=board.name,

@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from racebot.ledger.rows import RATED_LATER, Leaderboard, NamedPlayer, damaged_race, moment_of
+from racebot.ledger.rows import RATED_LATER, Leaderboard, NamedPlayer, damaged_race, moment_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.queries import Beside, FinishTime, Label, Listed, Place, ShownId
 from racebot.queries.leaderboard import PlacedPlayer, place_among
@@ -148,11 +148,6 @@ class PlayerRecord:
     standing: PlayerStanding
     history: Sequence[PlayedRace]
 
-    @property
-    def latest(self) -> datetime | None:
-        """The end of the leaderboard's last race."""
-        return self.ledger.standings.latest_race(self.board)
-
     @cached_property
     def opponents(self) -> Sequence[OpponentRecord]:
         """The player's opponents, the most frequent first."""
@@ -163,15 +158,20 @@ class PlayerRecord:
         records, board = self.opponents[first:last], self.board
         if not records:
             return []
-        ids = [record.id for record in records]
-        current = {each.player: each for each in self.ledger.standings.of(board, ids)}
-        model, theirs = registry.create(board.model, board.parameters), [current[each].state for each in ids]
-        chances = model.win_probability(np.array([self.standing.state]), np.array(theirs)).tolist()
-        withheld, found = self.ledger.people.withheld(), []
-        for (opponent, met, ahead, behind, _), chance in zip(records, chances, strict=True):
-            shown, now = None if opponent in withheld else opponent, current[opponent]
-            found.append(Rival(shown, now.name, met, ahead, behind, now.points, chance))
-        return found
+        sql = (
+            "SELECT name, points, state FROM json_each(?2) AS wanted"
+            " CROSS JOIN standings ON leaderboard = ?1 AND player = wanted.value"
+            " CROSS JOIN shown_players ON shown_players.id = player ORDER BY wanted.key"
+        )
+        now = self.ledger.connection.rows(sql, board.key, json.dumps([record.id for record in records]))
+        names, points, states = zip(*now, strict=True)
+        model, own = registry.create(board.model, board.parameters), np.array([self.standing.state])
+        chances = model.win_probability(own, np.array(states_of(states))).tolist()
+        withheld = self.ledger.people.withheld()
+        return [
+            Rival(None if record.id in withheld else record.id, name, *record[1:4], theirs, chance)
+            for record, name, theirs, chance in zip(records, names, points, chances, strict=True)
+        ]
 
 
 def rated_players(ledger: Ledger) -> list[NamedPlayer]:
@@ -235,14 +235,8 @@ def meetings(history: Sequence[PlayedRace], other: Sequence[PlayedRace]) -> list
     both = ((race, theirs[race.sequence]) for race in reversed(history) if race.sequence in theirs)
     return [
         Meeting(
-            race=one.race,
-            ended_at=one.ended_at,
-            place=one.place,
-            other_place=other.place,
-            finish_time=one.finish_time,
-            other_finish_time=other.finish_time,
-            change=one.change,
-            other_change=other.change,
+            *(one.race, one.ended_at, one.place, other.place),
+            *(one.finish_time, other.finish_time, one.change, other.change),
         )
         for one, other in both
     ]

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import Annotated, Any
 
 from pydantic import Field
+from pydantic_core import from_json
 
 from racebot.errors import DamagedRaceError, PayloadError
 from racebot.ledger.orders import OrderKind
@@ -197,7 +198,7 @@ def entrants_of(race: str, result: str) -> list[dict[str, Any]]:
         DamagedRaceError: the result cannot be read.
     """
     try:
-        return list(json.loads(result)["entrants"])
+        return list(from_json(result, cache_strings="keys")["entrants"])
     except (KeyError, TypeError, ValueError):
         raise damaged_race(race, "cannot be read") from None
 

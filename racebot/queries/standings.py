@@ -65,10 +65,12 @@ def listing_of(settings: Settings, board: Leaderboard) -> Listing:
 
 
 def everybody_before(
-    ledger: Ledger, board: Leaderboard, first: int, now: Mapping[str, Standing]
+    ledger: Ledger, board: Leaderboard, first: int, now: Mapping[str, Standing], last: int | None = None
 ) -> dict[str, Standing]:
-    """Return the standings before race `first` of the sequence, given those of now."""
-    undone = {each.player: each for each in standings_before(ledger, board, first)}
+    """Return the standings before race `first` of the sequence, given those of now, or after race `last`."""
+    sql = "SELECT DISTINCT player FROM changes WHERE leaderboard = ? AND sequence BETWEEN ? AND ?"
+    raced = None if last is None else [row[0] for row in ledger.connection.rows(sql, board.key, first, last)]
+    undone = {each.player: each for each in standings_before(ledger, board, first, raced)}
     return {each.player: each for each in (dict(now) | undone).values() if each.races}
 
 

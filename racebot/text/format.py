@@ -110,7 +110,10 @@ def as_record(value: Any) -> dict[str, Any]:
     kind: type = type(value)
     found: dict[str, Any] = {}
     for name, is_beside in _layout(kind):
-        found.update(as_record(getattr(value, name)) if is_beside else {name: getattr(value, name)})
+        if is_beside:
+            found |= as_record(getattr(value, name))
+        else:
+            found[name] = getattr(value, name)
     return found
 
 

@@ -69,15 +69,13 @@ def shown_standing(entrant: LiveEntrant | RatedEntrant | RacedEntrant) -> str:
 
 
 def date(moment: datetime) -> Markup:
-    return Markup('<time datetime="%s">%s</time>') % (iso(moment), day(moment))
+    return Markup(f'<time datetime="{iso(moment)}">{day(moment)}</time>')  # noqa: S704 - numbers and months
 
 
 def hour(moment: datetime) -> Markup:
     """Return a date with its time in UTC, which a script turns into the reader's own."""
-    return Markup('<time datetime="%s" data-hour>%s</time>') % (
-        iso(moment),
-        minute(moment).removesuffix(" UTC"),
-    )
+    shown = minute(moment).removesuffix(" UTC")
+    return Markup(f'<time datetime="{iso(moment)}" data-hour>{shown}</time>')  # noqa: S704 - as `date`
 
 
 def dots(results: Sequence[ShortResult]) -> Markup:
@@ -93,7 +91,8 @@ def dots(results: Sequence[ShortResult]) -> Markup:
 
 
 def score(ahead: int, behind: int) -> Markup:
-    return Markup('<b class="gain">%s</b><span class="of"> – </span><b class="loss">%s</b>') % (ahead, behind)
+    shown = f'<b class="gain">{ahead}</b><span class="of"> – </span><b class="loss">{behind}</b>'
+    return Markup(shown)  # noqa: S704 - numbers
 
 
 def bar(share: float) -> Markup:
@@ -140,7 +139,7 @@ def race_link(request: PageRequest, race: str, racer: str | None = None) -> Mark
     """Return a link to a race, perhaps to the row of a racer."""
     anchor = "" if racer is None else f"#racer-{addresses.segment(racer)}"
     address = link(request.path, addresses.RACE.path(race=race)) + anchor
-    return Markup('<a href="%s">%s</a>') % (address, slug(race))
+    return Markup(f'<a href="{escape(address)}">{escape(slug(race))}</a>')  # noqa: S704 - escaped
 
 
 def who(request: PageRequest, player: Linkable, stem: str | None = None, extra: Markup | str = "") -> Markup:
@@ -181,8 +180,10 @@ class Reason(NamedTuple):
     chance: float = 0.0
 
 
-def why(entrant: RatedEntrant, names: Mapping[str | None, str]) -> tuple[list[Reason], list[Reason]]:
-    """Return the reasons for a change, those first that phones show. `names` has the entrants by user id."""
+def why(
+    entrant: RatedEntrant, names: Mapping[str | None, str]
+) -> tuple[list[Reason], list[Reason], list[int]]:
+    """Return the reasons that phones show, the others, and the points of all. `names` are by user id."""
     items = parts_of(entrant)
     brief = len(items) or 1
     is_part = entrant.why and entrant.why[-1].kind in {ReasonKind.FINISH, ReasonKind.PLACE, ReasonKind.LIMIT}
@@ -195,7 +196,7 @@ def why(entrant: RatedEntrant, names: Mapping[str | None, str]) -> tuple[list[Re
         for each in opponents:
             words, name = f"{but}{'beat' if each.beaten else 'behind'}", each.team or names[each.player]
             items.append(Reason(words, opponent=name, chance=each.chance))
-    return items[:brief], items[brief:]
+    return items[:brief], items[brief:], [each.points for each in items if each.points is not None]
 
 
 def parts_of(entrant: RatedEntrant) -> list[Reason]:

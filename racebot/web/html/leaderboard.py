@@ -142,7 +142,7 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
         return Moved(board.address.page())
     report = view.report(board, choice.moment) if choice.moment else view.report(board)
     players = _chosen(view, report, choice)
-    number = page_number(request.query) or page
+    number = whole_number(request.query, "page", page) if request.query.get("page") else page
     count = max(1, -(-len(players) // PAGE_SIZE))
     if not 1 <= number <= count:
         return None
@@ -196,10 +196,6 @@ def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[Page
             pages.append(PageLink(None))
         pages.append(PageLink(page, page_link(page), page == number))
     return pages
-
-
-def page_number(query: Mapping[str, str]) -> int | None:
-    return whole_number(query, "page", 0) if query.get("page") else None
 
 
 def older_race_pages(total: int) -> int:

@@ -54,7 +54,7 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         wins=run(race.place == 1 for race in history),
         fastest=fastest_of_goals(history),
         racer=view.racer(board, player),
-        neighbors=_neighbors(request, board, record),
+        neighbors=_neighbors(request, board, record) if request.served else [],
         graph=charts.ratings([history], f"{label}: {now}"),
         graph_data=charts.graph_data(request.path, [(standing.name, history)]),
         opponents=record.rivals(last=OPPONENTS_SHOWN),
@@ -71,11 +71,11 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
 def _neighbors(
     request: PageRequest, board: Board, record: PlayerRecord
 ) -> list[tuple[bool, ListedPlayer | LeagueStanding, OpponentRecord | None]]:
-    """Return who is above a player and who below, each with the record. An export does not follow them."""
+    """Return who is above a player and who below, each with the record."""
     view, own, records = request.view, record.standing.id, {each.id: each for each in record.opponents}
     table, players = view.ordering_league(board), view.report(board).players
     ids = [each.id for each in table.standings] if table else [row.player for row in players.rows]
-    if not request.served or own not in ids:
+    if own not in ids:
         return []
     at, listed = ids.index(own), table.standings if table else players
     around = [other for other in (at - 1, at + 1) if 0 <= other < len(ids)]
@@ -173,7 +173,7 @@ def _person(request: PageRequest, board: Board, record: PlayerRecord) -> dict[st
         },
         "standing": standing,
         "profile": request.view.ledger.profiles.get(standing.id),
-        "as_of": None if request.served else record.latest,
+        "as_of": None if request.served else request.view.totals(board).last_race_at,
         "timed": any(race.finish_time is not None for race in record.history),
     }
 

@@ -132,6 +132,7 @@ def asset(path: str) -> bytes:
     )
 
 
+@cache
 def _fingerprint(content: bytes) -> str:
     """Return a hash, which links contain so that browsers reload a changed asset."""
     return hashlib.sha256(content).hexdigest()[:10]

@@ -45,6 +45,7 @@ CSS = "text/css; charset=utf-8"
 
 FACE_COLORS = 8  # number of colors of the circles with initials, as in the style sheet
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_STANDINGS = 2**13  # standings to cache: they are small, and an export needs each one twice
 _REMEMBERED = 128
 """Number of races and players to cache, since a page and its data are often requested together."""
 
@@ -164,10 +165,10 @@ class LedgerView:
         self.now = now or datetime.now(UTC)
         self._live = live
         self.publication = publication
-        for kept in (self.category_face, self.report, self.league, self.events, self.recap, self.totals):
-            setattr(self, kept.__name__, lru_cache(_REMEMBERED)(kept))
-        for of_one in (self.standing, self.player, self.race):
-            setattr(self, of_one.__name__, lru_cache(_REMEMBERED)(of_one))
+        of_boards = (self.category_face, self.report, self.league, self.events, self.recap, self.totals)
+        for kept in (*of_boards, self.standing, self.player, self.race):
+            most = _STANDINGS if kept == self.standing else _REMEMBERED
+            setattr(self, kept.__name__, lru_cache(most)(kept))
 
     @cached_property
     def pictures(self) -> dict[str, str]:
