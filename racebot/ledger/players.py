@@ -58,17 +58,18 @@ class Players(LedgerTable):
             f"SELECT id FROM players WHERE ?1 <> '' AND letters <> '' AND instr({name}, ?1)"  # noqa: S608
             " ORDER BY length(letters), letters, id LIMIT ?2"
         )
-        rows = self._connection.rows(sql, wanted, limit)
-        return [as_text(key) for (key,) in rows]
+        return [as_text(key) for (key,) in self._connection.rows(sql, wanted, limit)]
 
     def like(self, text: str, limit: int) -> list[Player]:
         """Return players whose names contain `text` or differ from it by a typo in each word.
 
         Case, accents and punctuation are ignored. Leaves out forgotten players.
         """
-        found = self.containing(text, limit)
-        ids = found + self._near(fold_name(text), limit - len(found))
-        return [player for each in dict.fromkeys(ids) if (player := self.get(each)) is not None]
+        letters = fold_name(text)
+        every = self._connection.value("SELECT group_concat(letters, char(10)) FROM players") or ""
+        found = self.containing(text, limit) if "#" in letters or letters in every else []
+        ids = dict.fromkeys(found + self._near(letters, every, limit - len(found)))
+        return [player for each in ids if (player := self.get(each)) is not None]
 
     def named(self, text: str) -> list[Player]:
         """Return the players with an id or a name, ignoring case and, if no name matches, accents."""
@@ -119,15 +120,14 @@ class Players(LedgerTable):
         )
         Profiles(self._connection).save(result.entrants, current=current)
 
-    def _near(self, letters: str, limit: int) -> list[str]:
+    def _near(self, letters: str, every: str, limit: int) -> list[str]:
         """Return the ids of players each word of `letters` may mean a word of, if they do not contain it."""
         if not letters or limit < 1:
             return []
         from rapidfuzz import fuzz, process  # noqa: PLC0415 - slow to import, and only typos need it
 
-        # In few long texts, since most of the time would go into folding and splitting each name on its own.
-        text = self._connection.value("SELECT group_concat(letters, char(10)) FROM players") or ""
-        names, plain = text.split("\n"), _plain(text)
+        # In few long texts, such as `every` name by line: folding and splitting each on its own takes longer.
+        names, plain = every.split("\n"), _plain(every)
         lines = plain.split("\n")
         spaced = [row for row, line in enumerate(lines) if " " in line] or [0]
         words = " \n ".join([lines[row] for row in spaced]).split(" ")
