@@ -150,17 +150,18 @@ def race_named(settings: Settings, ledger: Ledger, text: str) -> str:
 
     Only a room may be unknown. Its slug alone is enough if the settings have one category.
     """
-    events = [event.name for event in ledger.events.all() if event.is_named(text)]
-    slug = text.strip().lower()
-    found = events or ledger.races.called(slug)
+    events, slug = ledger.events.all(), text.strip().lower()
+    found = [event.name for event in events if event.is_named(text)] or ledger.races.called(slug)
     if not found and re.fullmatch("[a-z0-9-]+", slug):
         found = [f"{category}/{slug}" for category in settings.slugs()]
     if len(found) > 1:
         raise NoSuchEntryError(f"{text!r} could be any of: {', '.join(found)}")
     try:
         return found[0] if found else room_named(text)
-    except ValueError as error:
-        raise NoSuchEntryError(str(error)) from None
+    except ValueError:
+        near = did_you_mean(text, [event.title for event in events])
+        problem = f"no race {text[:100]!r} is known{near}: write category/room or its address"
+        raise NoSuchEntryError(problem) from None
 
 
 def create_ledger(settings: Settings) -> None:

@@ -247,7 +247,7 @@ def show_player(
 
 @loaded.command("race")
 def show_race(
-    name: Annotated[str, typer.Argument(help="A race's name or address; the category may be left out.")],
+    name: Annotated[str, typer.Argument(help="Its name or address, the slug alone, or an event's name.")],
     database: Database = None,
     as_json: AsJson = False,
 ) -> None:
@@ -255,8 +255,8 @@ def show_race(
 
     Example: racebot race smr/curious-midfast-0534
     """
-    with open_ledger(database, only_reads=True) as (_, ledger):
-        report = race_report(ledger, name)
+    with open_ledger(database, only_reads=True) as (settings, ledger):
+        report = race_report(ledger, common.race_named(settings, ledger, name))
     if as_json:
         common.print_json(report)
     else:

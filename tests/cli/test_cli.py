@@ -256,7 +256,7 @@ def test_a_wrong_choice_names_the_option_and_the_choices(racebot: Racebot) -> No
     [
         (("player", "Zed"), "no player 'Zed' in the ledger"),
         (("player", "n"), "no player 'n' in the ledger. Did you mean Ann (id-ann)?"),
-        (("race", "zed"), "no recorded race 'zed' in the ledger"),
+        (("race", "zed"), "no race 'zed' is known: write category/room"),
         (("leaderboard", "Zed"), "no leaderboard 'Zed'. There are: All Orbs, Any Orb"),
         (("rebuild", "Zed"), "no leaderboard 'Zed'"),
         (("evaluate",), "choose one with --leaderboard: orb/All Orbs, orb/Any Orb"),
