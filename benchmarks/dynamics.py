@@ -22,9 +22,7 @@ from racebot.ratings.registry import MODELS, create
 from racebot.study.cores import cores, spread
 
 PLAYERS = 150
-SPREAD = 1.3
-SLOPE = 0.8
-LEVEL = logit(0.86)
+SPREAD, SLOPE, LEVEL = 1.3, 0.8, logit(0.86)
 DUELS_ONLY = {"elo-exponential", "elo-gaussian"}
 RACES_A_DAY = 2.0
 LARGEST = 60
@@ -59,9 +57,8 @@ class World:
     def result(self, order: NDArray[np.intp], finishers: int) -> None:
         """Rate a race with this order, in which only the first `finishers` finished."""
         self.races += 1
-        outcome = Outcome.of(
-            range(finishers), unfinished=order.size - finishers, day=19_723.0 + self.races / RACES_A_DAY
-        )
+        day = 19_723.0 + self.races / RACES_A_DAY
+        outcome = Outcome.of(range(finishers), unfinished=order.size - finishers, day=day)
         self.states[order] = self.model.rate(self.states[order], outcome)
 
     def run(self, races: int, *, without: Sequence[int] = ()) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
 import os
 import random
 import re
@@ -251,15 +252,9 @@ def commands(database: Path, site: str, old: str) -> Rows:
     seen = read_heartbeat(database).seen_at
     watching = _run(["run"], database, variables, lambda: read_heartbeat(database).seen_at != seen)
     yield "racebot run, until it watches", watching
-    for command, goal in {
-        "status": ", goal .35 s",
-        "backup": "",
-        f"exclude {old} --reason measured": ", goal 2.5 s",
-        f"include {old}": "",
-        "verify": ", goal 20 s",
-        "rebuild": "",
-    }.items():
-        yield f"racebot {command}{goal}", _run(command.split(), database, variables)
+    old_race = f"exclude {old} --reason measured, goal 2.5 s", f"include {old}"
+    for command in ("status, goal .35 s", "backup", *old_race, "verify, goal 20 s", "rebuild"):
+        yield f"racebot {command}", _run(command.partition(",")[0].split(), database, variables)
 
 
 def imported(folder: Path) -> Rows:
@@ -343,12 +338,8 @@ async def request(database: Path, paths: Sequence[str], publication: Publication
                 times.append(time.process_time() - start)
             assert answer.status_code == 200, path
         first, again = 1000 * min(times[::2]), 1000 * min(times[1::2])
-        rows.append(
-            (
-                f"{path}, goal 60 ms",
-                f"{first:.1f} ms, again {again:.1f} ms, {len(answer.content) / 1000:.0f} kB",
-            )
-        )
+        took = f"{first:.1f} ms, again {again:.1f} ms, {len(answer.content) / 1000:.0f} kB"
+        rows.append((f"{path}, goal 60 ms", took))
         async with app.router.lifespan_context(app):
             pass
     return rows
@@ -395,12 +386,6 @@ def growth(folder: Path, sizes: Sequence[int]) -> Rows:
             yield from commands(database, site, f"{CATEGORY}/race-{max(world.races - 1000, 0):06d}")
 
 
-def studies(file: Path) -> Rows:
-    from replay import of_file  # noqa: PLC0415 - loads other packages
-
-    return of_file(file)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=["rating", "studies", "import", "pages", "export", "growth", "table"])
@@ -414,7 +399,7 @@ def main() -> None:
         of_pages = folder / "pages.db", Path(temporary) / "public"
         parts: dict[str, Callable[[], Rows]] = {
             "rating": rating,
-            "studies": partial(studies, given.file),
+            "studies": lambda: importlib.import_module("replay").of_file(given.file),  # of other packages
             "import": partial(imported, folder),
             "pages": partial(pages, "pages", *of_pages),
             "export": partial(pages, "export", *of_pages),

@@ -71,9 +71,8 @@ TABLES: dict[str, Callable[..., Iterator[Row]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("source", choices=["map-rando", *TABLES])
     parser.add_argument("files", type=Path, nargs="+")
     given = parser.parse_args()

@@ -99,9 +99,8 @@ def through_time(race: PastRace, mean: FloatArray, variance: FloatArray) -> tupl
     """TrueSkill Through Time without its smoothing, https://doi.org/10.18637/jss.v112.i06."""
     order = race.outcome.group.argsort(kind="stable")
     spread, group = variance[order] + 1.0, race.outcome.group[order].tolist()
-    precision, pull = np.array(
-        evidence(mean[order].tolist(), spread.tolist(), [1] * len(group), group, 0.0, tie=False)
-    )
+    given = mean[order].tolist(), spread.tolist(), [1] * len(group), group, 0.0
+    precision, pull = np.array(evidence(*given, tie=False))
     new_mean, new_variance = mean.copy(), variance.copy()
     gain = variance[order] / (1.0 + precision * spread)
     new_mean[order] += gain * pull
@@ -182,11 +181,9 @@ def one_by_one(
         after = rate([team((each,)) for each in entrants], ranks=race.outcome.group.tolist())
         for player, (rating,) in zip(race.players, after, strict=True):
             ratings[player] = rating
-        changed = (ratings[player] for player in race.players)
-        yield (
-            np.array([(each.mu, each.sigma) for each in entrants]),
-            np.array([(each.mu, each.sigma) for each in changed]),
-        )
+        changed = [ratings[player] for player in race.players]
+        before, now = ([(each.mu, each.sigma) for each in both] for both in (entrants, changed))
+        yield np.array(before), np.array(now)
 
 
 def by_trueskill(history: History, values: Values) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -463,10 +460,8 @@ def main() -> None:
         results = json.loads(given.files[0].read_text())
         text = given.page.read_text()
         for name, found in results.items():
-            marks = f"<!-- {name} -->\n", "\n<!-- end -->"
-            text = re.sub(
-                f"(?s)(?<={re.escape(marks[0])}).*?(?={re.escape(marks[1])})", table(found), text, count=1
-            )
+            rows = f"(?s)(?<=<!-- {re.escape(name)} -->\n).*?(?=\n<!-- end -->)"
+            text = re.sub(rows, table(found), text, count=1)
         given.page.write_text(text)
         for figure in FIGURES:
             (given.page.parent / "images" / f"benchmark-{figure}.svg").write_text(picture(results, figure))
