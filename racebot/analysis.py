@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -26,6 +27,7 @@ from racebot.ratings.model import RatingModel
 from racebot.ratings.parameters import Parameters
 from racebot.ratings.registry import DEFAULT_MODEL
 from racebot.study import evaluate as judging, history as past
+from racebot.study.fit import ODDS_FROM
 from racebot.study.history import History
 
 TRUSTED = 2.0
@@ -54,17 +56,13 @@ class Table(tuple[Row, ...], Generic[Row]):
         """
         if self.draw is None:
             raise PayloadError("no picture of this table: plot what rate, evaluate or odds returned")
-        figure = self.draw()
+        figure = plots.with_fonts(self.draw())
         if file is not None:
             plots.save(figure, Path(file))
         return figure
 
     def to_frame(self) -> Any:
-        """Return a DataFrame with a column for each field: of pandas, or of polars if only that is installed.
-
-        Raises:
-            ImportError: neither is installed.
-        """
+        """Return a DataFrame with a column for each field, of pandas, or of polars if only that is there."""
         columns = {name: [row[i] for row in self] for i, name in enumerate(self._names())}
         library = importlib.import_module("pandas" if importlib.util.find_spec("pandas") else "polars")
         return library.DataFrame(columns)
@@ -244,6 +242,8 @@ def require_different(names: Sequence[str], found: Sequence[int | str]) -> None:
 
 def verdict(report: judging.Report) -> str:
     """Say which model predicts best, which cannot be told apart from it, and how far to trust its odds."""
+    if report.races < 2:
+        return f"One race is too few to compare models: two are needed, and {ODDS_FROM} to trust odds."
     best = next(each for each in report.evaluations if each.label == report.best)
     wrong = f"{100 * best.figures.misordered:.1f}% of pairs in the wrong order"
     margins = ((margin, name) for name, (margin, _) in report.margins.items() if name != report.best)
@@ -252,6 +252,8 @@ def verdict(report: judging.Report) -> str:
     off = 100 * best.figures.calibration_error
     trusted = f"can be trusted (off by {off:.1f} points on average)"
     odds = f"Its odds {trusted if off <= TRUSTED else f'are off by {off:.1f} points on average'}."
+    if report.races < ODDS_FROM:
+        odds = f"To trust its odds, {ODDS_FROM} races are needed."
     if not others:
         return f"{report.best}: {wrong}. {odds}"
     difference, error, second = others[0]
@@ -277,5 +279,5 @@ def _cell(value: object) -> str:
     if isinstance(value, tuple):
         return " ".join(map(_cell, value))
     if isinstance(value, float):
-        return f"{value:.3f}"
+        return "–" if math.isnan(value) else f"{value:.3f}"
     return "–" if value is None else str(value)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 import webbrowser
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -29,27 +31,21 @@ def evaluation(*reports: Report) -> Any:
     """Draw the reliability of the best model's odds above their histogram, and misordered pairs by model."""
     figure, axes = _axes(2, len(reports))
     for report, (odds, models) in zip(reports, np.reshape(axes, (-1, 2)), strict=True):
-        _evaluation(report, odds, models)
+        best = next(each for each in report.evaluations if each.label == report.best)
+        found = best.reliability
+        odds.plot([0.5, 1], [0.5, 1], color="gray", linestyle=":")
+        odds.plot(found.predicted, found.observed, marker="o")
+        odds.set(title=f"Odds of {_plain(best.label)}", xlim=(0.5, 1), ylim=(0, 1))
+        odds.set(xlabel="Forecast; bars: how often", ylabel="Came true")
+        width = 0.5 / found.weight.size
+        centers = 0.5 + width * (np.arange(found.weight.size) + 0.5)
+        odds.bar(centers, 0.25 * found.weight / max(found.weight.max(), 1), 0.9 * width, alpha=0.3)
+        rows = sorted(report.evaluations, key=lambda each: -each.figures.misordered)
+        errors = np.nan_to_num([100 * report.margins[each.label][0].error for each in rows])
+        shares = [100 * each.figures.misordered for each in rows]
+        models.errorbar(shares, [_plain(each.label) for each in rows], xerr=errors, fmt="o", capsize=4)
+        models.set(title="Pairs in the wrong order", xlabel="%, with the error of the difference to the best")
     return figure
-
-
-def _evaluation(report: Report, odds: Any, models: Any) -> None:
-    best = next(each for each in report.evaluations if each.label == report.best)
-    found = best.reliability
-    odds.plot([0.5, 1], [0.5, 1], color="gray", linestyle=":")
-    odds.plot(found.predicted, found.observed, marker="o")
-    odds.set(title=f"Odds of {_plain(best.label)}", xlim=(0.5, 1), ylim=(0, 1))
-    odds.set(xlabel="Forecast; bars: how often", ylabel="Came true")
-    width = 0.5 / found.weight.size
-    centers = 0.5 + width * (np.arange(found.weight.size) + 0.5)
-    odds.bar(centers, 0.25 * found.weight / max(found.weight.max(), 1), 0.9 * width, alpha=0.3)
-    rows = sorted(report.evaluations, key=lambda each: -each.figures.misordered)
-    errors = [100 * report.margins[each.label][0].error for each in rows]
-    shares = [100 * each.figures.misordered for each in rows]
-    models.errorbar(
-        shares, [_plain(each.label) for each in rows], xerr=np.nan_to_num(errors), fmt="o", capsize=4
-    )
-    models.set(title="Pairs in the wrong order", xlabel="%, with the error of the difference to the best")
 
 
 def ratings(history: History, model: RatingModel, rows: Sequence[RatedPlayer]) -> Any:
@@ -123,18 +119,19 @@ def tuned(history: History, found: Tuned) -> Any:
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write a picture in the format of the file's name; a page of its own for .html is shown, too.
-
-    Raises:
-        PayloadError: another format, or the file cannot be written.
-    """
+    """Write a picture in the format of the file's name, and show .html, too, or raise a PayloadError."""
     if path.suffix.lower() not in FORMATS:
         raise PayloadError(f"{path}: name a picture that ends in {', '.join(FORMATS)}")
     is_page = path.suffix.lower() == ".html"
     if path == Path(OPENED):
         path = Path(tempfile.mkdtemp()) / path
+    from matplotlib import rc_context  # noqa: PLC0415 - of an extra
+
+    form: dict[str, Any] = {"format": "svg", "metadata": {"Date": None}} if is_page else {}
     try:
-        figure.savefig(path, format="svg" if is_page else None, metadata={"Date": None} if is_page else None)
+        with warnings.catch_warnings(), rc_context({"svg.fonttype": "none"}):  # its readers have fonts
+            warnings.filterwarnings("ignore", "Glyph ")
+            with_fonts(figure).savefig(path, **form)
     except OSError as error:
         raise PayloadError(f"{path}: {error.strerror}") from None
     if is_page:
@@ -142,6 +139,23 @@ def save(figure: Any, path: Path) -> None:
         page = f"<!DOCTYPE html><meta charset=utf-8><title>racebot</title>{picture[picture.index('<svg') :]}"
         path.write_text(page, encoding="utf-8")
         webbrowser.open(path.resolve().as_uri())
+
+
+def with_fonts(figure: Any) -> Any:
+    """Return the figure, with fonts for letters that Matplotlib's own lacks, as far as there are any."""
+    from matplotlib import font_manager as fonts, text  # noqa: PLC0415 - of an extra
+
+    texts, families = figure.findobj(text.Text), []
+    lacking = {ord(letter) for each in texts for letter in each.get_text()}
+    usual = [each for each in fonts.fontManager.ttflist if (each.style, each.weight) == ("normal", 400)]
+    for font in sorted(usual, key=lambda each: (each.name != "DejaVu Sans", "Sans" not in each.name)):
+        with suppress(OSError, RuntimeError):  # not a font after all
+            if lacking and (known := lacking & fonts.get_font(font.fname).get_charmap().keys()):
+                families.append(font.name)
+                lacking -= known
+    for each in texts:
+        each.set_fontfamily(families)
+    return figure
 
 
 def _plain(name: str) -> str:

@@ -39,11 +39,8 @@ class Summed(PairwiseElo):
 def test_the_notebook_shows_what_its_cells_return(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(EXAMPLES)
     names: dict[str, Any] = {}
-    cells = [
-        cell
-        for cell in json.loads((EXAMPLES / "cup.ipynb").read_text(encoding="utf-8"))["cells"]
-        if cell["cell_type"] == "code"
-    ]
+    notebook = json.loads((EXAMPLES / "cup.ipynb").read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     assert len(cells) >= 5
     for cell in cells:
         tree = ast.parse("".join(cell["source"]))
@@ -55,6 +52,14 @@ def test_the_notebook_shows_what_its_cells_return(monkeypatch: pytest.MonkeyPatc
         assert repr(shown) == "".join(data["text/plain"])
         if "text/html" in data:
             assert shown._repr_html_() == "".join(data["text/html"])
+
+
+def test_one_race_is_no_verdict(tmp_path: Path) -> None:
+    file = tmp_path / "race.csv"
+    file.write_text("player,place\nAnn,1\nBo,2\n", encoding="utf-8")
+    found = racebot.evaluate(file)
+    assert "two are needed" in found.title and "trusted" not in found.title
+    assert "nan" not in repr(found) + found._repr_html_()
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -101,14 +106,11 @@ def test_what_cannot_be_done_names_its_reason() -> None:
 
 
 @pytest.mark.parametrize("name", racebot.__all__)
-def test_help_shows_each_function_with_an_example_that_runs(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_shows_each_function_with_an_example_that_runs(name: str, monkeypatch) -> None:
     monkeypatch.chdir(EXAMPLES.parent)
     assert name in dir(racebot)
-    (found,) = doctest.DocTestFinder(recurse=False).find(
-        getattr(racebot, name), name, globs={"racebot": racebot}
-    )
+    finder, names = doctest.DocTestFinder(recurse=False), {"racebot": racebot}
+    (found,) = finder.find(getattr(racebot, name), name, globs=names)
     assert found.examples
     for example in found.examples:
         assert eval(example.source, found.globs) is not None  # noqa: S307 - our own example

@@ -17,19 +17,9 @@ import typer
 
 from racebot import analysis, plots
 from racebot.analysis import require_different
-from racebot.cli import common, studies_tables, tables
+from racebot.cli import common, studies_source, studies_tables, tables
 from racebot.cli.common import console, notices, read_files, reads_files, tell
-from racebot.cli.studies_source import (
-    ANSWER,
-    Answer,
-    Files,
-    OneModel,
-    ParamOption,
-    Source,
-    entries,
-    studies,
-    study,
-)
+from racebot.cli.studies_source import Answer, Files, OneModel, ParamOption, Source, entries, studies, study
 from racebot.errors import ModelError, PayloadError, SettingsError
 from racebot.files.options import DEFAULT, ReadOptions
 from racebot.files.rows import FILE_SUFFIXES
@@ -137,7 +127,7 @@ def rate_file(
     )
 
 
-@study("answer", ANSWER, Answer, "scores")
+@study("answer", studies_source.ANSWER, Answer, "scores")
 @reads_files
 def show_scores(
     files: Annotated[list[Path], typer.Argument(help="JSON of the site, or a table of races with times.")],
@@ -235,22 +225,23 @@ def tune(
     """
     entry = source.entry(files, model, param)
     history = source.history(files, [entry.model])
-    with cores(cluster or source.settings.cluster), common.progress_bars() as advance:
-        found = search(
-            history,
-            entry.model,
-            entry.parameters,
-            search=only,
-            effort=Effort(candidates, generations),
-            progress=lambda generation, best: advance(
-                f"{entry.label}, generation", generation, generations, f"best {best:.4f}"
-            ),
+    with cores(cluster or source.settings.cluster):
+        with common.progress_bars() as advance:
+            found = search(
+                history,
+                entry.model,
+                entry.parameters,
+                search=only,
+                effort=Effort(candidates, generations),
+                progress=lambda generation, best: advance(
+                    f"{entry.label}, generation", generation, generations, f"best {best:.4f}"
+                ),
+            )
+        source.give(
+            lambda: studies_tables.tuned_json(found),
+            lambda: studies_tables.tuned(console, found),
+            lambda: plots.tuned(history, found),
         )
-    source.give(
-        lambda: studies_tables.tuned_json(found),
-        lambda: studies_tables.tuned(console, found),
-        lambda: plots.tuned(history, found),
-    )
 
 
 @studies()

@@ -120,18 +120,12 @@ def tuned(console: Console, result: Tuned) -> None:
     """Print the result of a search, and the settings that apply it."""
     headings = ("Races", ">", ">Before", ">Tuned", ">Difference", ">Misordered", ">Log loss")
     parts = (("earlier, searched", result.earlier), ("later, judged", result.later))
-    rows = (
-        (
-            name,
-            part.races,
-            f"{part.start:.4f}",
-            f"{part.tuned:.4f}",
-            _short(part.difference, part.standard_error),
-            f"{part.start_misordered:.4f} → {part.tuned_misordered:.4f}",
-            f"{part.start_log_loss:.4f} → {part.tuned_log_loss:.4f}",
-        )
-        for name, part in parts
-    )
+    rows = []
+    for name, part in parts:
+        joint = f"{part.start:.4f}", f"{part.tuned:.4f}", _short(part.difference, part.standard_error)
+        misordered = f"{part.start_misordered:.4f} → {part.tuned_misordered:.4f}"
+        log_loss = f"{part.start_log_loss:.4f} → {part.tuned_log_loss:.4f}"
+        rows.append((name, part.races, *joint, misordered, log_loss))
     _print(console, f"{result.model}, log loss plus misordered", headings, rows)
     if not result.found_better:
         console.print("The search found nothing better than the parameters it started from. Keep them.")

@@ -100,17 +100,15 @@ def _order_dependent(model: RatingModel, steps: Sequence[Step]) -> int:
     """Count the players whose points would differ if the entrants were listed in reverse order."""
     count = 0
     for race, before, after in steps:
-        points, other = model.points(after), _points(model, before[::-1], _reversed(race.outcome))[::-1]
+        own = race.outcome
+        team = None if own.team is None else own.team[::-1]
+        turned = replace(own, group=own.group[::-1], unfinished=own.unfinished[::-1], team=team)
+        points, other = model.points(after), _points(model, before[::-1], turned)[::-1]
         if (points != other).any():
             # Compiled results can differ in the last digits, and so round to another point.
-            points = _points(model, before, race.outcome)
+            points = _points(model, before, own)
         count += int(np.sum(points != other))
     return count
-
-
-def _reversed(outcome: Outcome) -> Outcome:
-    team = None if outcome.team is None else outcome.team[::-1]
-    return replace(outcome, group=outcome.group[::-1], unfinished=outcome.unfinished[::-1], team=team)
 
 
 def _late_losses(model: RatingModel, steps: Sequence[Step], lost: Sequence[BoolArray]) -> int:

@@ -72,11 +72,8 @@ def cores(cluster: str | None = None) -> Iterator[None]:
 def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iterator[T]:
     """Call a function with each tuple of arguments, and yield the results in order.
 
-    Outside a `cores` block, the calls run one after another in this process. Races go to a worker once.
-
-    Args:
-        function: a module-level function, so that other processes can import it.
-        calls: the positional arguments of each call.
+    Outside a `cores` block, the calls run one after another in this process. Races go to a worker once. The
+    function is of a module, so that other processes can import it.
     """
     submit = _submit.get()
     if submit is not None:

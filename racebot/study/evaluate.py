@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from racebot.errors import ModelError
-from racebot.races.outcome import BoolArray, Outcome
+from racebot.races.outcome import BoolArray
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.models.trueskill import TrueSkill
 from racebot.ratings.parameters import Parameters, as_json
@@ -23,16 +23,7 @@ from racebot.study import metrics
 from racebot.study.complaints import Complaints, checked_again
 from racebot.study.cores import spread
 from racebot.study.history import Earlier, History, at_start, replay
-from racebot.study.metrics import (
-    Field,
-    Figures,
-    Predictions,
-    Reliability,
-    Tallies,
-    Tally,
-    log_loss,
-    misordered,
-)
+from racebot.study.metrics import Field, Figures, Predictions, Tallies, Tally, log_loss, misordered
 
 # The views of players, after Dehpanah et al., https://arxiv.org/abs/2008.06787, section V.
 VIEWED = 20
@@ -83,7 +74,7 @@ class Evaluation:
     parameters: Parameters
     complaints: Complaints
     views: Mapping[str, Figures]
-    reliability: Reliability
+    reliability: metrics.Reliability
 
     @property
     def figures(self) -> Figures:
@@ -99,8 +90,7 @@ class ModelComparison:
         betting: points that the first model wins from the second by betting on every pair.
         first_right, second_right: pairs with different predicted winners in which this model was right.
         first_misordered, second_misordered: this model's share of misordered pairs in all races.
-        first_challenged, second_challenged: its share in the races that the other finds tightest (TrueSkill
-            paper, section 4.1).
+        first_challenged, second_challenged: its share in the races that the other finds tightest.
     """
 
     first: str
@@ -128,12 +118,10 @@ class Margin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of an evaluation.
+    """The result of an evaluation, with the number of judged races, and of all players.
 
-    Attributes:
-        players: number of players in the whole history.
-        best: label of the model with the fewest misordered pairs.
-        margins: by label, the differences to that model in misordered pairs and in log loss.
+    `best` is the label of the model with the fewest misordered pairs, and `margins` has by label the
+    differences to that model, in misordered pairs and in log loss.
     """
 
     races: int
@@ -155,11 +143,10 @@ def evaluate(
     """Evaluate every entry on every history, and return a report for each history.
 
     Args:
-        histories: the races. Those before `since` only train the models.
         entries: the models, with distinct labels.
-        since: judge races that ended at this time or later; by default all.
+        since: judge races that ended at this time or later; earlier ones only train. By default all count.
         earlier: earlier races from which ratings carry over. They are not judged, and their players still
-            count as new in their first race of a history. By default all players start as newcomers.
+            count as new in their first race of a history.
         progress: called with the number of finished replays and their total number.
 
     Raises:
@@ -194,7 +181,11 @@ def _first(history: History, since: datetime | None) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """One entry's replay. `tightness` has shape [races], with NaN for races that are not judged."""
+    """One entry's replay.
+
+    `tightness` is how close a race should be, by match quality or minus the mean distance of ratings: shape
+    [races], with NaN for races that are not judged.
+    """
 
     evaluation: Evaluation
     predictions: Predictions
@@ -212,8 +203,10 @@ def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlie
         better, worse = metrics.observed_pairs(race.outcome)
         probabilities.append(model.win_probability(before[better], before[worse]))
         ratings.append(model.rating(before))
-        if number >= first:
-            tightness[number] = _tightness(model, before, race.outcome, ratings[-1])
+        if number >= first and isinstance(model, TrueSkill):
+            tightness[number] = model.match_quality(before, race.outcome.team)
+        elif number >= first:
+            tightness[number] = -np.abs(ratings[-1][:, np.newaxis] - ratings[-1]).mean()
     rating, probability = np.concatenate(ratings), np.concatenate(probabilities)
     if not (np.isfinite(rating).all() and np.isfinite(probability).all()):
         raise ModelError(
@@ -229,13 +222,6 @@ def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlie
         reliability=metrics.reliability(probability[whole.pair_race() >= first]),
     )
     return _Run(evaluation, predictions, tightness)
-
-
-def _tightness(model: RatingModel, before: FloatArray, outcome: Outcome, rating: FloatArray) -> float:
-    """Return how close a race should be: match quality, or minus the mean distance of ratings."""
-    if isinstance(model, TrueSkill):
-        return float(model.match_quality(before, outcome.team))
-    return -float(np.abs(rating[:, np.newaxis] - rating).mean())
 
 
 def _views(

@@ -188,10 +188,7 @@ class _Seen(NamedTuple):
 
 
 def _quarters(steps: Sequence[Before]) -> Iterator[tuple[_Seen, _Seen]]:
-    """Yield the first quarter, half and three quarters of the races, each with the next quarter.
-
-    One after the other, since all together take much memory.
-    """
+    """Yield the first quarter, half and three quarters of the races, each with the next, to save memory."""
     for cut, end in itertools.pairwise(_cuts(len(steps))):
         yield _Seen.of(steps[:cut]), _Seen.of(steps[cut:end])
 
@@ -280,11 +277,9 @@ def _everything(history: History, key: str, parameters: Parameters, fixed: Colle
 def _fitted(
     start: RatingModel, names: Collection[str], strength: float, loss: Callable[[RatingModel], FloatArray]
 ) -> RatingModel:
-    """Return the model with those values of some parameters that minimize N·L + P/η.
+    """Return the model with those values of some parameters that minimize N·L + P/η, where η is the strength.
 
-    Args:
-        strength: η.
-        loss: returns N·L of each candidate of a sweep: shape [candidates].
+    `loss` returns N·L of each candidate of a sweep: shape [candidates].
     """
     space = [d for d in dimensions(start.key, as_json(start)) if d.parameter in names]
     if not space:

@@ -32,7 +32,6 @@ class History:
     Attributes:
         players: user ids. `PastRace.players` holds indices into this tuple.
         names: the players' latest names, in the same order.
-        races: the races, oldest first.
         notes: how a file was read where that was a choice, one line each.
         understood: the races and results that count, and those that do not, with reasons, in one line.
         left_out: races that do not count, by reason.
@@ -192,13 +191,10 @@ def at_start(model: RatingModel, history: History, earlier: Earlier | None = Non
 
 
 def replay(model: RatingModel, history: History, table: FloatArray | None = None) -> Iterator[Step]:
-    """Rate a history race by race.
+    """Rate a history race by race. A model with arrays of shape [candidates] rates for all of them at once.
 
-    Args:
-        model: a model with single parameters, or with arrays of shape [candidates], which rates each race for
-            all candidates at once.
-        table: initial states, shaped like `newcomers`, which are the default. It is updated in place, up to a
-            block of races ahead, so that the next replay can continue from it.
+    The table has the initial states, shaped like `newcomers`, which are the default. It is updated in place,
+    up to a block of races ahead, so that the next replay can continue from it.
     """
     if table is None:
         table = newcomers(model, history)
@@ -208,11 +204,7 @@ def replay(model: RatingModel, history: History, table: FloatArray | None = None
 
 
 def final_states(model: RatingModel, history: History, earlier: Earlier | None = None) -> FloatArray:
-    """Return the players' states after all races, which started as in `at_start`: shape [players, k].
-
-    Raises:
-        ModelError: the model cannot rate a race.
-    """
+    """Return the players' states after all races, which started as in `at_start`: shape [players, k]."""
     table = at_start(model, history, earlier)
     for _ in replay(model, history, table):
         pass
@@ -272,11 +264,7 @@ def forecast_race(model: RatingModel, names: Sequence[str], states: FloatArray) 
 
 
 def find_player(history: History, name: str) -> int:
-    """Return the index of a player by name or id, ignoring case, accents and surplus spaces.
-
-    Raises:
-        NoSuchEntryError: no player has that name, or several have.
-    """
+    """Return the index of the one player with a name or id, ignoring case, accents and surplus spaces."""
     both = list(zip(history.players, history.names, strict=True))
     for key in (str, str.casefold, fold_name):
         wanted = key(name)

@@ -128,12 +128,7 @@ class Iterated:
 
 
 def iterate(history: History, model: IteratedElo, factors: Mapping[tuple[str, str], str]) -> Iterated:
-    """Rate a history.
-
-    Args:
-        factors: each entrant's factor, by race name and player. Factors only count in races where every
-            entrant has one.
-    """
+    """Rate a history, with factors by race name and player, which count where every entrant has one."""
     numbers = {name: i for i, name in enumerate(dict.fromkeys(factors.values()))}
     matches = []
     for race in history.races:

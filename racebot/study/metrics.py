@@ -115,12 +115,9 @@ def reliability(chance: FloatArray, weight: FloatArray | None = None) -> Reliabi
 class Field:
     """All entries in a history's races, and all observed pairs.
 
-    Attributes:
-        race: shape [entries], ascending; index of the entry's race in the history.
-        place: shape [entries]; observed rank from 1, as in `ranks`.
-        earlier: shape [entries]; number of the player's earlier races.
-        better: shape [pairs]; index of the better placed entry.
-        worse: shape [pairs]; index of the worse placed entry.
+    An entry has the index of its race, ascending, the observed rank from 1, as in `ranks`, and the number of
+    the player's earlier races: shapes [entries]. A pair has the index of the better and of the worse placed
+    entry: shapes [pairs].
     """
 
     races: int
@@ -163,11 +160,9 @@ class Field:
 class Predictions:
     """A model's forecast of each race, and how far its ranks are off (Dehpanah et al., §IV).
 
-    Attributes:
-        rating: shape [entries]; the highest is predicted to be first.
-        probability: shape [pairs]; forecast probability of the actual result.
-        error: shape [entries]; distance of predicted and observed rank.
-        precision: shape [entries]; P(i), the share of exact ranks among the entrants placed at least as well.
+    The highest rating is predicted to be first, and `error` is the distance of predicted and observed rank.
+    `precision` is P(i), the share of exact ranks among entrants placed at least as well: shapes [entries].
+    `probability` is that of the actual result: shape [pairs].
     """
 
     rating: FloatArray
@@ -287,10 +282,7 @@ def tightest(tightness: FloatArray) -> BoolArray:
 
 
 class Tally(NamedTuple):
-    """A cost per race: the sum over its cases, such as pairs, and their number.
-
-    `cost` has the shape [races] or [races, candidates], `cases` [races].
-    """
+    """A cost per race, the sum over its cases, such as pairs: [races] or [races, candidates]."""
 
     cost: FloatArray
     cases: IntArray
@@ -340,9 +332,7 @@ def standard_error(before: Tally, after: Tally) -> float:
     """Return the standard error of the difference between two means over the same races.
 
     Races are independent, but pairs within a race are not. This is the usual estimate for a ratio of sums
-    (W. G. Cochran, "Sampling Techniques", third edition, section 6.4).
-
-    It is NaN for fewer than two races.
+    (W. G. Cochran, "Sampling Techniques", third edition, section 6.4), and NaN for fewer than two races.
     """
     races, cases = before.cases.size, before.cases.sum()
     if races < 2 or not cases:

@@ -133,14 +133,11 @@ def along(history: History, found: Tuned) -> list[tuple[str, float, FloatArray, 
 
     Each has its name, its value as found, `STEPS` values over its range, and the figures over all races.
     """
-    curves = []
-    for each in dimensions(found.model, found.parameters, found.searched):
-        values = np.linspace(each.low, each.high, STEPS)
-        search = _Search(found.model, dict(found.parameters), [each])
-        figures = search.costs(history, values[np.newaxis])
-        name = each.parameter if each.entry is None else f"{each.parameter}, {each.entry + 1}"
-        curves.append((name, each.start, values, figures))
-    return curves
+    space = dimensions(found.model, found.parameters, found.searched)
+    values = np.linspace([d.low for d in space], [d.high for d in space], STEPS, axis=1)
+    figures = _Search(found.model, dict(found.parameters), space).moved(history, values)
+    names = (d.parameter if d.entry is None else f"{d.parameter}, {d.entry + 1}" for d in space)
+    return list(zip(names, (d.start for d in space), values, figures, strict=True))
 
 
 class Dimension(NamedTuple):
@@ -172,8 +169,7 @@ def dimensions(
 
     Args:
         parameters: parameters that differ from the defaults. The search starts from them.
-        search: names to vary. By default all parameters with a declared range, except those that are
-            switched off (None).
+        search: names to vary. By default all with a declared range, but those that are switched off (None).
 
     Raises:
         ModelError: a name is unknown, or the model declares no range for it.
@@ -209,14 +205,19 @@ class _Search(NamedTuple):
         parts = [x[:, first : first + TOGETHER] for first in range(0, x.shape[1], TOGETHER)]
         return np.concatenate(list(spread(_cost, [(history, self, part) for part in parts])))
 
+    def moved(self, history: History, values: FloatArray) -> FloatArray:
+        """Return the figures at values of one number at a time, the others as they start: [dimensions, n]."""
+        size = values.shape[1]
+        x = np.repeat([[d.start] for d in self.space], values.size, axis=1)
+        for i, row in enumerate(values):
+            x[i, size * i : size * (i + 1)] = row
+        return self.costs(history, x).reshape(values.shape)
+
     def effective(self, history: History) -> list[Dimension]:
         """Return the dimensions that change a prediction. A search would move the others at random."""
-        ends = np.repeat([[d.start] for d in self.space], 1 + 2 * len(self.space), axis=1)
-        for i, dimension in enumerate(self.space):
-            ends[i, 1 + 2 * i : 3 + 2 * i] = dimension.low, dimension.high
-        start, *moved = np.split(self.costs(history, ends), range(1, ends.shape[1], 2))
+        moved = self.moved(history, np.array([(d.start, d.low, d.high) for d in self.space]))
         each = zip(self.space, moved, strict=True)
-        return [d for d, costs in each if not np.allclose(costs, start, rtol=1e-9)]
+        return [d for d, costs in each if not np.allclose(costs, costs[0], rtol=1e-9)]
 
 
 def _find(

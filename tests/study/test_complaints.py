@@ -3,7 +3,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 import pytest
-from builders import entrant, result
+from builders import result
 
 from racebot.races.outcome import Outcome
 from racebot.ratings.kernel import PastRace
@@ -71,14 +71,6 @@ def test_changes_that_depend_on_the_listing_order_are_counted() -> None:
     # Reversed, the moves are 3, 2, 1 for Ann, Bo and Cy: only Bo's is the same.
     assert complaints("ann bo cy", "", [7, 7, 7], [1, 2, 3]).order_dependent == 2
     assert complaints("ann bo cy", "", [7, 7, 7], [1, 2, 1]).order_dependent == 0
-
-
-def test_a_winner_without_an_account_is_not_counted() -> None:
-    entrants = (entrant("ann", time=1, user_id=None), entrant("bo", time=2), entrant("cy", time=3))
-    (race,) = History.of([result("r", entrants=entrants)]).races
-    model, before = cast(RatingModel, Moved((-1.0, 1.0))), np.array([[5.0], [5.0]])
-    found = judge(model, race, before)
-    assert (found.winner_losses, found.last_gains) == (0, 1)
 
 
 @dataclass(frozen=True)

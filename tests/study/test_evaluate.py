@@ -98,11 +98,8 @@ def test_a_view_counts_only_its_players(season: History, monkeypatch: pytest.Mon
 
 def test_two_models_are_compared_pair_by_pair(season: History) -> None:
     report = evaluate([season], ENTRIES)[0]
-    assert [(c.first, c.second) for c in report.comparisons] == [
-        ("site", "mean"),
-        ("site", "luce"),
-        ("mean", "luce"),
-    ]
+    compared = [(c.first, c.second) for c in report.comparisons]
+    assert compared == [("site", "mean"), ("site", "luce"), ("mean", "luce")]
     reverse = evaluate([season], ENTRIES[::-1])[0].comparisons
     for one, other in zip(report.comparisons, reversed(reverse), strict=True):
         assert other.betting == pytest.approx(-one.betting)

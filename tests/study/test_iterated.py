@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,9 +52,8 @@ def test_games_count_in_full_from_the_second_pass() -> None:
     """In the second pass a player with enough races moves others from the first race on."""
     model = IteratedElo(passes=2.0, minimum_games=1.0, decay=0.0)
     ratings = model.fit([match([0, 1], Outcome.of([1, 2]))], players=2)
-    once = IteratedElo(passes=2.0, minimum_games=0.0, decay=0.0).fit(
-        [match([0, 1], Outcome.of([1, 2]))], players=2
-    )
+    at_once = IteratedElo(passes=2.0, minimum_games=0.0, decay=0.0)
+    once = at_once.fit([match([0, 1], Outcome.of([1, 2]))], players=2)
     np.testing.assert_allclose(ratings.players, once.players)
 
 
@@ -140,10 +140,8 @@ def test_the_listing_order_is_irrelevant() -> None:
     listed = []
     for players, outcome, factors in history:
         order = random.permutation(5)
-        other = Outcome(
-            outcome.group[order], outcome.unfinished[order], outcome.last_group, outcome.last_unfinished
-        )
         assert factors is not None
+        other = replace(outcome, group=outcome.group[order], unfinished=outcome.unfinished[order])
         listed.append(Match(players[order], other, factors[order]))
     for one, another in zip(fitted(IteratedElo(), history), fitted(IteratedElo(), listed), strict=True):
         np.testing.assert_array_equal(one, another)

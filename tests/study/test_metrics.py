@@ -24,23 +24,13 @@ import numpy as np
 import pytest
 from builders import result
 
+from racebot.study import metrics
 from racebot.study.history import History
-from racebot.study.metrics import (
-    Field,
-    Figures,
-    Predictions,
-    betting,
-    figures,
-    log_loss,
-    misordered,
-    ranks,
-    reliability,
-    right_alone,
-    tightest,
-)
+from racebot.study.metrics import Field, Figures, Predictions, figures, log_loss, misordered, reliability
 
 HISTORY = History.of([result("r", "a b", dnf="c d", after=1), result("s", "a=e b", after=2)])
 FIELD = Field.of(HISTORY)
+PAIRS = list(zip(FIELD.better.tolist(), FIELD.worse.tolist(), strict=True))
 RATINGS = {"r": {"a": 2.0, "b": 3.0, "c": 1.0, "d": 1.0}, "s": {"e": 1.0, "a": 2.0, "b": 2.0}}
 CHANCES = {"r": {"ab": 0.25, "ac": 0.8, "ad": 0.8, "bc": 0.9, "bd": 0.9}, "s": {"eb": 0.2, "ab": 0.5}}
 
@@ -55,11 +45,10 @@ def slug(entry: int) -> str:
 
 def predictions() -> Predictions:
     entries = range(FIELD.race.size)
-    pairs = zip(FIELD.better.tolist(), FIELD.worse.tolist(), strict=True)
     return Predictions.of(
         FIELD,
         np.array([RATINGS[slug(e)][letter(e)] for e in entries]),
-        np.array([CHANCES[slug(a)][letter(a) + letter(b)] for a, b in pairs]),
+        np.array([CHANCES[slug(a)][letter(a) + letter(b)] for a, b in PAIRS]),
     )
 
 
@@ -84,11 +73,7 @@ def test_a_field_lists_all_entrants_and_pairs() -> None:
         ("s", "e"): (1.5, 0, 1),
         ("s", "b"): (3, 1, 4),
     }
-    pairs = [
-        (slug(a), letter(a) + letter(b))
-        for a, b in zip(FIELD.better.tolist(), FIELD.worse.tolist(), strict=True)
-    ]
-    assert sorted(pairs) == [
+    assert sorted((slug(a), letter(a) + letter(b)) for a, b in PAIRS) == [
         ("r", "ab"), ("r", "ac"), ("r", "ad"), ("r", "bc"), ("r", "bd"), ("s", "ab"), ("s", "eb"),
     ]  # fmt: skip
     assert FIELD.pair_race().tolist() == [0] * 5 + [1] * 2
@@ -146,7 +131,8 @@ def test_an_empty_view_has_no_figures() -> None:
 
 
 def test_equal_values_share_their_mean_rank() -> None:
-    assert ranks(np.array([30.0, 10.0, 20.0, 10.0]), np.zeros(4, dtype=np.intp)).tolist() == [4, 1.5, 3, 1.5]
+    found = metrics.ranks(np.array([30.0, 10.0, 20.0, 10.0]), np.zeros(4, dtype=np.intp))
+    assert found.tolist() == [4, 1.5, 3, 1.5]
 
 
 def test_misordered_and_log_loss_take_candidates() -> None:
@@ -160,21 +146,21 @@ def test_misordered_and_log_loss_take_candidates() -> None:
 def test_betting_follows_the_source() -> None:
     # terra-mystica: A wins four of five; X says 70 %, Y says 80 %: Y wins a quarter of a point.
     x, y = np.array([0.7] * 4 + [0.3]), np.array([0.8] * 4 + [0.2])
-    assert betting(y, x) == pytest.approx(4 * 0.25 - 0.75)
-    assert betting(x, y) == pytest.approx(-0.25)
-    assert betting(x, x) == 0
+    assert metrics.betting(y, x) == pytest.approx(4 * 0.25 - 0.75)
+    assert metrics.betting(x, y) == pytest.approx(-0.25)
+    assert metrics.betting(x, x) == 0
 
 
 def test_pairs_are_counted_on_which_two_models_disagree() -> None:
     first = np.array([0.6, 0.4, 0.9, 0.5, 0.6, 0.45])
     second = np.array([0.4, 0.7, 0.8, 0.2, 0.5, 0.55])
-    assert (right_alone(first, second), right_alone(second, first)) == (1, 2)
+    assert (metrics.right_alone(first, second), metrics.right_alone(second, first)) == (1, 2)
 
 
 def test_the_tightest_fifth_of_the_races_is_chosen() -> None:
     tightness = np.array([math.nan, 0.1, 0.9, 0.5, 0.9, 0.2, 0.3, 0.9, 0.0, 0.1, 0.2])
-    assert np.flatnonzero(tightest(tightness)).tolist() == [2, 4]
-    assert not tightest(np.array([math.nan, 1.0])).any()
+    assert np.flatnonzero(metrics.tightest(tightness)).tolist() == [2, 4]
+    assert not metrics.tightest(np.array([math.nan, 1.0])).any()
 
 
 def test_reliability_agrees_with_four_pairs_worked_by_hand() -> None:

@@ -2,16 +2,19 @@ import itertools
 import math
 from dataclasses import replace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from racebot.errors import ModelError
 from racebot.ratings.models.trueskill import TrueSkill
+from racebot.study import tuning
+from racebot.study.cores import spread
 from racebot.study.evaluate import Entry, evaluate
 from racebot.study.history import History
 from racebot.study.metrics import Tally, standard_error
-from racebot.study.tuning import Effort, JudgedPart, Tuned, dimensions, tune
+from racebot.study.tuning import STEPS, Effort, JudgedPart, Tuned, along, dimensions, tune
 
 
 def searched(season: History, **changed: Any) -> dict[str, Any]:
@@ -86,9 +89,8 @@ def test_only_a_gain_of_more_than_two_standard_errors_is_recommended(
 def test_dimensions_are_those_the_model_declares() -> None:
     found = {(d.parameter, d.entry): (d.low, d.high, d.start) for d in dimensions("plackett-luce")}
     assert found[("initial_rating", None)] == (-3.0, 1.0, 0.25)
-    assert [found[("rates", entry)] for entry in range(3)] == [
-        (0.01, 1.0, start) for start in (0.6, 0.13, 0.09)
-    ]
+    rates = [found[("rates", entry)] for entry in range(3)]
+    assert rates == [(0.01, 1.0, start) for start in (0.6, 0.13, 0.09)]
     assert ("knots", 0) not in found
     # Without a value, the dummy is searched only if asked for.
     without = {"dummy": None}
@@ -113,6 +115,16 @@ def test_an_impossible_search_is_refused(season: History, search, message: str) 
 def test_a_history_too_short_to_search_is_refused(season: History, races: int, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         tune(season.split(races / 150)[0], "trueskill")
+
+
+def test_a_picture_of_a_search_replays_its_candidates_together(season: History, monkeypatch) -> None:
+    called = Mock(wraps=spread)
+    monkeypatch.setattr(tuning, "spread", called)
+    (_, _, sigmas, figures), (name, start, _, _) = along(season, tune(**searched(season, generations=1)))
+    assert (len(called.call_args[0][1]), name, sigmas.size) == (1, "beta", STEPS)
+    entry = Entry("moved", "trueskill", {"sigma": sigmas[2], "beta": start})
+    found = evaluate([season], [entry])[0].evaluations[0].figures
+    assert figures[2] == pytest.approx(found.misordered + found.log_loss)
 
 
 def test_pairs_of_one_race_are_not_independent() -> None:
