@@ -38,11 +38,7 @@ Row = TypeVar("Row", bound=tuple[Any, ...])
 
 
 class Table(tuple[Row, ...], Generic[Row]):
-    """Rows of results, as a tuple of named tuples that prints as a table.
-
-    Attributes:
-        title: one line above the table; empty for none.
-    """
+    """Rows of results, as a tuple of named tuples that prints as a table, below its title if it has one."""
 
     title: str = ""
     draw: Callable[[], Any] | None = None

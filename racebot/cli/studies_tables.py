@@ -150,9 +150,8 @@ def iterated(console: Console, found: Iterated, count: int = 30) -> None:
             continue
         more = f", best {count}" if len(rows) > count else ""
         cells = ((row.name, f"{row.rating:.0f}", row.races) for row in rows[:count])
-        _print(
-            console, f"{title}, {counted(found.races, 'race')}{more}", ("Name", ">Rating", ">Races"), cells
-        )
+        heading = f"{title}, {counted(found.races, 'race')}{more}"
+        _print(console, heading, ("Name", ">Rating", ">Races"), cells)
 
 
 def _number(value: float | None) -> str:

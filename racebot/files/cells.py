@@ -40,8 +40,9 @@ _PLACE = re.compile(
     rf"(?:(?: of | ?/ ?| ?[–-] ?)([0-9]{{1,6}}){_ORDINAL})?",
     re.IGNORECASE,
 )
-_NAMED_PLACES = {name: number for number, names in enumerate(KNOWN["places"], start=1) for name in names}
+NAMED_PLACES = {name: number for number, names in enumerate(KNOWN["places"], start=1) for name in names}
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15}|,(?!\d{3}$)\d{1,15})?")
+_THOUSANDS = re.compile(r"\d{1,3}([.,'’ ])\d{3}(?:\1\d{3})+", re.ASCII)
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _MONTH = r"(?P<month>[a-z]{3})[a-z]*\.?"
 _YEAR = r"(?P<year>\d{4}|\d\d)"
@@ -125,7 +126,7 @@ def gap(text: str) -> tuple[int, int] | None:
 @lru_cache(maxsize=10_000)
 def place(text: str) -> int:
     """Read `1`, `1.`, `1.0`, `1st`, `1er`, `1º`, `#1`, `=3`, `T3`, `3-4` for a tie, `3 of 20`, or `first`."""
-    if named := _NAMED_PLACES.get(text.lower()):
+    if named := NAMED_PLACES.get(text.lower()):
         return named
     match = _PLACE.fullmatch(text)
     if match is None or not 0 < int(match[1]) <= int(match[2] or match[1]):
@@ -135,9 +136,13 @@ def place(text: str) -> int:
 
 @lru_cache(maxsize=10_000)
 def number(text: str) -> float:
-    """Read a score, with a decimal point or comma. In 12,500, the comma may be either."""
+    """Read a score, with a decimal point or comma, or several signs of thousands."""
+    if _THOUSANDS.fullmatch(text):
+        return float(re.sub(r"\D", "", text))
     if _NUMBER.fullmatch(text) is None:
-        raise _bad("score", text, "not a number: write 12500, 12.5 or DNF", "dnf")
+        raise _bad(
+            "score", text, "not a number: write 12500, without a sign of thousands, 12.5 or DNF", "dnf"
+        )
     return float(text.replace(",", "."))
 
 

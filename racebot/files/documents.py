@@ -13,9 +13,10 @@ from operator import itemgetter
 from typing import Any
 
 from racebot.errors import PayloadError
-from racebot.files.cells import KNOWN, SIGNS
+from racebot.files.cells import KNOWN, SIGNS, is_date
+from racebot.files.options import plain
 from racebot.files.rows import MOST_LINES
-from racebot.races.result import RaceResult
+from racebot.races.result import HIDDEN_ID, RaceResult
 from racebot.racetime.payload import parse_race
 from racebot.text.format import counted, without_apostrophe
 from racebot.text.parse import parse_duration, read_json
@@ -74,25 +75,29 @@ PROGRAMS = {name: _Program(**form) for name, form in KNOWN["programs"].items()}
 def read_document(text: str, left_out: Counter[str]) -> list[RaceResult] | tuple[str, list[Record]]:
     """Read JSON or lines of JSON: races of the site, or a program's name and its records.
 
-    Args:
-        left_out: counts the site's races without a result, by reason.
-
-    Raises:
-        PayloadError: a race cannot be read; the message names its position and the field.
+    `left_out` counts the site's races without a result, by reason. A race that cannot be read raises a
+    PayloadError, which names its position and the field.
     """
     document = _document(text)
     races = list(_site_races(document))
     if races and all(isinstance(each, Mapping) and isinstance(each.get("status"), dict) for each in races):
         return list(_results(races, left_out))
-    return _records(document)
+    for name, program in PROGRAMS.items():
+        records = program.records(document)
+        if records:
+            return name, records
+        if records is not None:
+            wanted = "export those of a race, or a table with race, player and place"
+            raise PayloadError(f"{name}, {program.refused}: {wanted}")
+    exploded = _exploded(_by_key(document), {})
+    found = list(islice(filter(None, exploded), MOST_LINES + 1))  # the table refuses one more
+    if not found:
+        raise PayloadError("no races: neither of racetime.gg, nor a list of objects, one for each entrant")
+    return "", found
 
 
 def read_exported(lines: Iterator[str], left_out: Counter[str]) -> list[RaceResult] | None:
-    """Read the table that racebot exports, which says the same as its JSON; None if lines are another one.
-
-    Raises:
-        ValueError: a race cannot be read.
-    """
+    """Read the table that racebot exports, or raise a ValueError; None if the lines are another table."""
     first = next(lines, "")
     if not first.startswith(",".join([*EXPORTED][:-2])):  # earlier files lack the last columns
         return None
@@ -159,6 +164,8 @@ def _results(races: Iterable[Any], left_out: Counter[str]) -> Iterator[RaceResul
         elif (race := parse_race(given)).result is not None:
             counts_on = given.get("leaderboard")  # of a file that racebot exported, as are penalties
             for each, own in zip(given["entrants"], race.result.entrants, strict=False):
+                if counts_on and (own.user_id or "").startswith(HIDDEN_ID):  # of this file's leaderboard
+                    own.user_id = f"{own.user_id} of {counts_on}"
                 if penalty := each.get("penalty"):
                     own.penalty, own.penalty_reason = parse_duration(penalty), str(each.get("penalty_reason"))
                 if own.profile and each["user"].get("numbered"):
@@ -170,21 +177,6 @@ def _results(races: Iterable[Any], left_out: Counter[str]) -> Iterator[RaceResul
         raise PayloadError(
             f"{counted(lacking, 'race')} without entrants: save the page with ?show_entrants=true"
         )
-
-
-def _records(document: Any) -> tuple[str, list[Record]]:
-    """Return the name of the program and the records of a document, one for each entrant."""
-    for name, program in PROGRAMS.items():
-        records = program.records(document)
-        if records:
-            return name, records
-        if records is not None:
-            wanted = "export those of a race, or a table with race, player and place"
-            raise PayloadError(f"{name}, {program.refused}: {wanted}")
-    found = list(islice(filter(None, _exploded(document, {})), MOST_LINES + 1))  # the table refuses one more
-    if not found:
-        raise PayloadError("no races: neither of racetime.gg, nor a list of objects, one for each entrant")
-    return "", found
 
 
 def _below(value: Any, path: list[str], above: Record) -> Iterator[Record]:
@@ -210,22 +202,51 @@ def _value(values: Record, form: str) -> Any:
     return None
 
 
-def _exploded(value: Any, above: Record) -> Iterator[Record]:
+def _by_key(document: Any) -> Any:
+    """Return the objects, or lists of names in order, that an object holds by a key, with that key."""
+    if not isinstance(document, Mapping) or not document:
+        return document
+    each, name = list(document.values()), "date" if all(map(is_date, document)) else "key"
+    if all(isinstance(one, list) and one and all(isinstance(player, str) for player in one) for one in each):
+        each = [{f"place {n}": player for n, player in enumerate(one, start=1)} for one in each]
+        name = name.replace("key", "race")
+    if any(not isinstance(one, Mapping) or len(dict(_flat(one))) < len(one) for one in each):
+        return document
+    return [{name: key, **one} for key, one in zip(document, each, strict=True)]
+
+
+def _exploded(value: Any, above: Record, number: int = 1) -> Iterator[Record]:
     """Yield the innermost objects of nested lists, each with the plain values of those around it.
 
     A key that is used within stays; the outer one gets the name of the object around it, `race name`.
     """
     if isinstance(value, list):
-        for item in value:
-            yield from _exploded(item, above)
+        for at, item in enumerate(value, start=1):
+            yield from _exploded(item, above, at)
     elif isinstance(value, Mapping):
         flat = dict(_flat(value))
         lists = list(_lists(value))
         if not lists:
             taken = flat.keys() & {"name", "id", "status"}
-            yield {f"race {key}" if key in taken else key: each for key, each in above.items()} | flat
+            own = {f"race {key}" if key in taken else key: each for key, each in above.items()} | flat
+            yield from [{"list": number, **own, **each} for each in _side_by_side(value)] or [own]
         for items in lists:
             yield from _exploded(items, {**above, **flat})
+
+
+def _side_by_side(value: Record) -> Iterator[Record]:
+    """Yield the entrants of `{"participants": ["Ann", "Bo"], "ranks": [1, 2]}`. Lists within are teams."""
+    lists = {key: each for key, each in value.items() if isinstance(each, list)}
+    who = next((key for key in lists if plain(key) in {"teams", *KNOWN["columns"]["player"]}), "")
+    if who and len(lists) > 1:
+        if len({*map(len, lists.values())}) > 1:
+            raise PayloadError(f"lists of different lengths: {', '.join(lists)}: write one value an entrant")
+        for row in zip(*lists.values(), strict=True):
+            record = dict(zip(lists, row, strict=True))
+            team = record.pop(who)
+            for member in team if isinstance(team, list) else [team]:
+                named = {"team": "+".join(map(str, team))} if isinstance(team, list) and team[1:] else {}
+                yield record | {"player": member} | named
 
 
 def _lists(value: Record) -> Iterator[list[Any]]:

@@ -1,8 +1,7 @@
 """Recognizes what the rows of a table are, and turns each into lines, one for each entrant of each race.
 
-A table may have a row for each entrant, a row for each race with a column for each player, a row for each
-player with a column for each race, a row for each race of two players, or a row for each race with its
-players in columns 1st, 2nd, 3rd.
+A row may be an entrant; a race, with a column for each player; a player, with a column for each race; a race
+of two players; or a race with its players in columns 1st, 2nd, 3rd.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from pathlib import Path
 
 from racebot.errors import PayloadError
@@ -23,10 +22,8 @@ from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 
-_LAST_HEADER = 15
-"""Most rows in which the names of columns are looked for."""
-_SAMPLE = 500
-"""Number of rows by which a layout is recognized."""
+_LAST_HEADER, _SAMPLE = 15, 500
+"""Most rows in which the names of columns are looked for, and rows by which a layout is recognized."""
 _RACE_NAME = re.compile(
     r"(?:r|rd|race|round|heat|stage|game|match|week|event|q|qualifier|gp|leg|lauf|rennen|manche|gara)? ?\d+"
 )
@@ -47,11 +44,8 @@ Line = Mapping[str, str]
 class Lines:
     """How to turn a row, given its number and its cells, into lines.
 
-    Attributes:
-        columns: the file's own names of the columns that are used, by ours.
-        used: positions of further columns that are used.
-        note: what the layout is, empty where a row is an entrant.
-        skip: number of rows below the names of columns that belong to them.
+    `columns` are the file's own names of those used, by ours, and `used` the positions of further ones. The
+    `note` says what the layout is, empty where a row is an entrant. `skip` rows belong to the names above.
     """
 
     of: Callable[[int, list[str]], Iterable[Line]]
@@ -63,14 +57,10 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table whose layout is known.
+    """A table whose layout is known: the rows below the names of columns, the `header`.
 
-    Attributes:
-        rows: the rows below the names of columns.
-        header: the names of columns.
-        where: the texts that a row needs to count, by the position of their column.
-        columns: the file's own names of the columns that are used, by ours.
-        notes: how it was read.
+    `where` has the texts that a row needs to count, by the position of their column; `columns` the file's own
+    names of those used, by ours; `notes` how it was read.
     """
 
     path: Path
@@ -98,17 +88,55 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
     best = 1, Header([], options)
     for above, at in enumerate(filled[:_LAST_HEADER]):
         number, row = start[at]
-        header = Header(row, options)
-        below = [padded(row, len(header.names)) for _, row in start[at + 1 :]]
-        found = None if header.missing else _Recognizer(path, header, below, options).lines()
-        if found is not None:
-            notes += [f"{counted(above, 'line')} above the names of columns not used"] if above else []
-            notes += _notes(f"{path}, line {number}", header, found)
-            body, where = chain(start[at + 1 + found.skip :], lines), _where(path, header, options)
-            return Grid(path, body, row, where, found.of, found.columns, notes)
+        rest = [row for _, row in start[at + 1 :]]
+        for names in filter(None, (_in_two_lines(row, *rest[:1]), row)):
+            header, second = Header(names, options), names is not row
+            below = [padded(row, len(names)) for row in rest[second:]]
+            found = None if header.missing else _Recognizer(path, header, below, options).lines()
+            if found is not None:
+                notes += [f"{counted(above, 'line')} above the names of columns not used"] if above else []
+                notes += ["names of columns in two lines"] if second else []
+                notes += _notes(f"{path}, line {number}", header, found)
+                body: Iterator[Row] = chain(start[at + 1 + second + found.skip :], lines)
+                if not found.note:
+                    body = _filled_down(body, header, notes)
+                where = _where(path, header, options)
+                return Grid(path, body, names, where, found.of, found.columns, notes)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header
     raise _refusal(path, *best, options)
+
+
+def _in_two_lines(row: list[str], second: Sequence[str] = ()) -> list[str] | None:
+    """Return the names of columns if merged cells leave gaps in a line, filled in by the second one."""
+    upper, lower = padded(row, len(second)), padded([*second], len(row))
+    gaps = any(name and not above for above, name in zip(upper, lower, strict=True))
+    first, *more = (at for at, name in enumerate(row) if name)  # without more, a title
+    if not (gaps and more) or (lower[first] and any(map(cells.is_result, filter(None, lower)))):
+        return None
+    own = list(filter(None, lower))
+    groups: Iterator[str] = accumulate(upper, lambda before, name: name or before)
+    if len({*own}) < len(own):
+        lower = [name and f"{group} {name}".strip() for group, name in zip(groups, lower, strict=True)]
+    return [name or above for above, name in zip(upper, lower, strict=True)]
+
+
+def _filled_down(rows: Iterator[Row], header: Header, notes: list[str]) -> Iterator[Row]:
+    """Yield rows with the race and the date of merged cells, which only have them in their first row."""
+    races, above, filled = header.at.get("race", ()), [""] * len(header.names), []
+    keys = [at for at in races if at == races[0] or header.plain[at] != "heat"]
+    keys += header.at.get("ended_at", ())
+    for number, given in rows:
+        row = padded(given, len(above))
+        for n, at in enumerate(keys if len(list(filter(None, given))) > 1 else ()):
+            if not row[at] and above[at] and all(row[each] == above[each] for each in keys[:n]):
+                row[at] = above[at]
+                filled.append(number)
+        above = row
+        yield number, row
+    if filled:
+        lines = f"{counted(len({*filled}), 'line')} without a race or a date (the first is line {filled[0]})"
+        notes.append(f"{lines}: those of the line above")
 
 
 def padded(row: list[str], width: int) -> list[str]:
@@ -150,11 +178,13 @@ class _Recognizer:
             if pair := header.pair():
                 return _two_players(header, pair, self.path.stem)
             if not has_player and (ordered := header.in_order()):
-                return _in_order(header, ordered, self.path.stem)
+                return _in_order(header, ordered, self.path.stem, self.below)
             races = all(map(self._names_race, others))
             if has_player and not header.results() and len(others) > 1 and (races or "race" not in header.at):
                 return self._wide(True, columns)
-            if has_race and not has_player and len(columns) > 1 and self._races_differ():
+            named = [tuple(header.texts(row, "race", "ended_at").items()) for row in self.below if any(row)]
+            differ = len(set(named)) == len(named)  # as where a row is a race
+            if has_race and not has_player and len(columns) > 1 and differ:
                 return self._wide(False, columns)
         if has_player and header.results():
             return Lines(lambda _, row: [header.texts(row)], header.titles())
@@ -162,7 +192,7 @@ class _Recognizer:
 
     def _results(self) -> list[int]:
         """Return the columns that hold places, times, scores or words only, and that are no totals."""
-        words, found = self._words(), []
+        words, found = {*cells.WORDS, *self.options.words, *ABSENT}, []
         # In a wide table, a column `place` or `points` is the standing after all races.
         standing = {*RESULTS, *FLAGS, "status"}
         keys = {at for ours, each in self.header.at.items() if ours not in standing for at in each}
@@ -178,16 +208,8 @@ class _Recognizer:
                     found.append(at)
         return found
 
-    def _races_differ(self) -> bool:
-        """Return whether each row is another race, as where a row is a race."""
-        names = [tuple(self.header.texts(row, "race", "ended_at").items()) for row in self.below if any(row)]
-        return len(set(names)) == len(names)
-
     def _names_race(self, at: int) -> bool:
         return _RACE_NAME.fullmatch(self.header.plain[at]) is not None or cells.is_date(self.header.names[at])
-
-    def _words(self) -> set[str]:
-        return {*cells.WORDS, *self.options.words, *ABSENT}
 
     def _wide(self, by_player: bool, columns: Sequence[int]) -> Lines | None:
         """Read rows that are a race with a column for each player, or a player with one for each race."""
@@ -199,6 +221,19 @@ class _Recognizer:
         columns = [at for at in columns if at not in key]
         if not columns:
             return None
+        told = self.options.columns.get("cells")
+        if told not in {None, *RESULTS}:
+            raise PayloadError(f"--columns cells={told}: write cells=place, cells=time or cells=score")
+        if by_player:
+            told, columns = self._of_each(columns, told)
+        people = (
+            [row[key[0]] for row in below if row[key[0]]]
+            if by_player
+            else [header.names[at] for at in columns]
+        )
+        if people and all(map(cells.is_date, people)):
+            other = Layout.RACES if by_player else Layout.PLAYERS
+            raise PayloadError(f"{self.path}: players named {few(people, 3)}: add --layout {other}")
         titles = {"race": "race", ours: "+".join(header.names[at] for at in key) or ours}
         dates: dict[int, str] = {}
         if by_player:
@@ -209,12 +244,13 @@ class _Recognizer:
             titles |= {"ended_at": "date"} if set(columns) <= dates.keys() else {}
         else:
             titles |= header.titles("ended_at")
-        kind = self.options.columns.get("cells") or self._kind(
+        kind = told or self._kind(
             by_player, columns, [row for row in below if plain(row[key[0]]) not in SIGNS["summaries"]]
         )
-        if kind not in RESULTS:
-            raise PayloadError(f"--columns cells={kind}: write cells=place, cells=time or cells=score")
-        if by_player and "cells" not in self.options.columns:
+        for at in (at for at in range(columns[0], len(header.names)) if not header.names[at]):
+            if any(cells.is_result(row[at]) for row in below if row[at]):
+                raise PayloadError(f"{self.path}: column {at + 1} has results and no name: add its name")
+        if by_player and not told:
             columns = [at for at in columns if self._names_race(at) or not self._is_rating(at, kind, below)]
 
         def lines(number: int, row: list[str]) -> Iterator[Line]:
@@ -229,6 +265,17 @@ class _Recognizer:
         note = f"a column for each {theirs}, with {kind}s: {few([header.names[at] for at in columns])}"
         return Lines(lines, titles, (*columns, *key), note, len(self.below) - len(below))
 
+    def _of_each(self, columns: list[int], told: str | None) -> tuple[str | None, list[int]]:
+        """Choose the places of columns such as `Spa Pos` and `Spa Pts`, or times, and name them by race."""
+        parts = {at: self.header.plain[at].rpartition(" ") for at in columns}
+        for kind in [told] if told else RESULTS:
+            races = {at: race for at, (race, _, what) in parts.items() if race and what in COLUMNS[kind]}
+            if races and [*races.values()] == [*dict.fromkeys(race for race, _, _ in parts.values())]:
+                for at in races:
+                    self.header.names[at] = re.sub(r"[\W_]*[^\W_]+\W*$", "", self.header.names[at])
+                return kind, [*races]
+        return told, columns
+
     @staticmethod
     def _is_rating(at: int, kind: str, below: Sequence[list[str]]) -> bool:
         """Return whether the numbers of a column are too high for places, or whole among times."""
@@ -238,7 +285,7 @@ class _Recognizer:
 
     def _kind(self, by_player: bool, columns: Sequence[int], below: Sequence[list[str]]) -> str:
         """Return what the cells of a wide table hold, or ask."""
-        words = self._words()
+        words = {*cells.WORDS, *self.options.words, *ABSENT}
         rows = [[cells.told(row[at]).lower() for at in columns] for row in below]
         races = zip(*rows, strict=True) if by_player else rows
         known = ([text for text in race if text not in words and cells.is_result(text)] for race in races)
@@ -262,12 +309,15 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
     """Read rows that are a race of two: a winner and a loser, or two players with a result."""
     names = [header.names[at] for at in pair]
     winner, draw = header.find("winner", "gewinner"), header.find("draw", "drawn", "tie")
-    result = header.find("result", "score", "outcome")
+    result = header.at.get("result", [header.find("result", "score", "outcome", "res", "ftr")])[0]
+    sides = [plain(name).removesuffix("team").strip() for name in names]
     scores = [
-        header.find(*(form.format(name) for name in (each, number) for form in _SCORES))
-        for each, number in zip(names, "12", strict=True)
+        header.find(*(form.format(name) for name in each for form in _SCORES))
+        for each in zip(names, sides, "12", strict=True)
     ]
-    told = [at for at in (scores if None not in scores else [result]) if at is not None]
+    results = _RESULTS | ({"h": _FIRST, "a": _SECOND} if sides == ["home", "away"] else {})
+    by_score = None not in scores and "result" not in header.at
+    told = [at for at in (scores if by_score else [result]) if at is not None]
     seen, draws = Counter[str](), SIGNS["true"] | SIGNS["drawn"]
 
     def places(row: Sequence[str]) -> tuple[str, str] | None:
@@ -284,7 +334,7 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
                 raise BadCellError("winner", f"{name} is neither of the players, nor draw")
             return won[row[winner].casefold()]
         if told and not any(row[at].lower() in UNPLAYED for at in told):
-            return _of_score(":".join(row[at] for at in told))
+            return _of_score(":".join(row[at] for at in told), results)
         if not told and winner is None:
             raise BadCellError("result", "no column result, winner or draw: add one")
         return None
@@ -304,11 +354,11 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
     return Lines(lines, columns, used, f"each line is a race of two, {names[0]!r} and {names[1]!r}")
 
 
-def _of_score(text: str) -> tuple[str, str]:
-    """Return the places for `1-0`, `½-½` or `3:2`, or for the first player's `win`, `draw` or `1`."""
+def _of_score(text: str, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+    """Return the places for `1-0`, `½-½` or `3:2`, or for a known word such as `win` of the first player."""
     lower = text.lower().replace(" ", "")
-    if lower in _RESULTS:
-        return _RESULTS[lower]
+    if lower in known:
+        return known[lower]
     try:
         one, two = map(float, re.split(r"[-–:]", lower.replace("½", ".5")))
     except ValueError:
@@ -317,15 +367,24 @@ def _of_score(text: str) -> tuple[str, str]:
     return _EQUAL if one == two else _FIRST if one > two else _SECOND
 
 
-def _in_order(header: Header, columns: Sequence[int], stem: str) -> Lines:
-    """Read rows that are a race, with its players in the order of their places."""
+def _in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence[list[str]]) -> Lines:
+    """Read rows that are a race, with its players in the order of their places.
+
+    `Ann / Cy` are two who share a place if one of them has another to herself, and otherwise a team's name.
+    """
+
+    alone = {row[at] for row in below for at in columns}
 
     def lines(number: int, row: list[str]) -> Iterator[Line]:
-        line = {"race": f"{stem}-{number:06}"} | header.texts(row, "race", "ended_at")
+        line, shared = {"race": f"{stem}-{number:06}"} | header.texts(row, "race", "ended_at"), 0
         for place, at in enumerate(columns, start=1):
-            if row[at].lower() not in ABSENT:
-                player, word = cells.with_word(row[at])
-                yield line | {"player": player, "place": word or str(place)}
+            names = re.split(r"\s*/\s*|\s[&+=]\s", row[at])
+            names = names if len(names) > 1 and not alone.isdisjoint(names) else [row[at]]
+            for each in names:
+                if each.lower() not in ABSENT:
+                    player, word = cells.with_word(each)
+                    yield line | {"player": player, "place": word or str(place + shared)}
+            shared += len(names) - 1
 
     first, last = header.names[columns[0]], header.names[columns[-1]]
     titles = {"race": "race"} | header.titles("race", "ended_at")
@@ -361,7 +420,8 @@ def _refusal(path: Path, number: int, header: Header, options: ReadOptions) -> P
     lacks = [f"no column {each}{did_you_mean(each.split(' or ')[0], free)}" for each in wanted.values()]
     fix = f"add it, or name yours with --columns {','.join(f'{ours}=NAME' for ours in wanted)}"
     if "race" in options.known:
-        fix += "; a column for each race or player needs --layout players or races"
+        fix += "; a column for each race or player needs --layout players or races, two players in a line "
+        fix += "--columns player1=NAME,player2=NAME,result=NAME"
     if len(names) == 1 and " " in names[0]:
         fix = "separate columns by commas, semicolons or tabs, not spaces"
     has = few(names, 20) or "nothing"

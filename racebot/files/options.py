@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from racebot.errors import SettingsError
-from racebot.files.cells import KNOWN, OUTCOMES, Meaning
+from racebot.files.cells import KNOWN, NAMED_PLACES, OUTCOMES, Meaning
 
 Names = dict[str, tuple[str, ...]]
 """Names of each of our columns in plain words, the best first."""
@@ -24,6 +24,8 @@ ATTEMPTS: Names = {ours: COLUMNS[ours] for ours in ("player", "time", "place", "
 RESULTS = ("place", "time", "score")
 FLAGS = ("dnf", "dq", "dns")
 PAIRS = [tuple(pair) for pair in KNOWN["pairs"]]
+OF_TWO = ("player1", "player2", "result")
+"""Further columns, which can be named where a line has two players."""
 TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?")
 """Columns that are no race and no player in a wide table."""
 _ORDINAL = re.compile(r"(?:place |pos |position |player ?|p)(\d{1,4})|(\d{1,4})(?:st|nd|rd|th)(?: place)?")
@@ -63,11 +65,10 @@ class ReadOptions:
         columns: the file's own names of columns, by ours.
         words: what words in place of a result mean, in lower case.
         where: the texts of each column that a line needs to count.
-        by_time: whether times win over places, rather than places over times.
+        by_time: whether times win over places.
         teams: whether a table's column `team` makes teams although teammates have different results.
-        category: slug for the races of an archive or table.
-        goal: the goal of an archive's or table's races, by default the file's name without its ending; for
-            the site's own JSON, the one goal to keep, by default all.
+        goal: of an archive's or table's races, by default the file's name without its ending; for the site's
+            own JSON, the one goal to keep, by default all.
         known: the names of columns that are recognized.
     """
 
@@ -100,14 +101,10 @@ def options_of(
     twice: str | None = None,
     **others: Any,
 ) -> ReadOptions:
-    """Return the options that texts say, as the commands take them.
-
-    Raises:
-        SettingsError: a text has another form, or names a column that is not ours.
-    """
-    form = f"OURS=YOURS, where OURS is one of {', '.join(dict.fromkeys([*COLUMNS, *ATTEMPTS]))}"
+    """Return the options that texts say, as the commands take them, or raise a SettingsError."""
+    form = f"OURS=YOURS, where OURS is one of {', '.join(dict.fromkeys([*COLUMNS, *ATTEMPTS, *OF_TWO]))}"
     given = _pairs("--columns", columns, form) if isinstance(columns, str) else columns or {}
-    names = {"cells": "cells"}
+    names = {plain(name): name for name in ("cells", *OF_TWO)}
     for ours, aliases in (*ATTEMPTS.items(), *COLUMNS.items()):
         names |= dict.fromkeys((*aliases, ours), ours)
     named = {names.get(plain(name), ""): theirs.strip() for name, theirs in given.items()}
@@ -148,13 +145,9 @@ def _words(text: str | None) -> dict[str, Meaning]:
 
 
 class Header:
-    """The names of columns in one line.
+    """The names of columns in one line: the file's own `names`, and these in `plain` words.
 
-    Attributes:
-        names: the file's own names.
-        plain: the names in plain words.
-        at: the positions of each of our columns.
-        missing: columns that were asked for and are not there, by ours.
+    `at` has the positions of each of our columns, and `missing` what was asked for and is not there.
     """
 
     def __init__(self, row: Sequence[str], options: ReadOptions) -> None:
@@ -222,15 +215,16 @@ class Header:
 
     def pair(self) -> tuple[int, int] | None:
         """Return the positions of the two players of a line, if it has two."""
-        found = (tuple(map(self.find, names)) for names in PAIRS)
+        named = [self.at[each][0] if each in self.at else None for each in OF_TWO[:2]]
+        found = [named, *(tuple(map(self.find, names)) for names in PAIRS)]
         return next(((one, two) for one, two in found if one is not None and two is not None), None)
 
     def in_order(self) -> list[int]:
         """Return the positions of the columns 1st, 2nd, 3rd and so on, or none."""
-        found = {
-            int(match[1] or match[2]): at
-            for at, name in enumerate(self.plain)
-            if (match := _ORDINAL.fullmatch(name))
+        numbers = {
+            name: int(match[1] or match[2]) for name in self.plain if (match := _ORDINAL.fullmatch(name))
         }
+        numbers |= {name: NAMED_PLACES[name] for name in self.plain if name in NAMED_PLACES}
+        found = {numbers[name]: at for at, name in enumerate(self.plain) if name in numbers}
         wanted = list(range(1, len(found) + 1))
         return [found[n] for n in wanted] if len(found) > 1 and sorted(found) == wanted else []

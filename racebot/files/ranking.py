@@ -44,7 +44,7 @@ class Ranking:
     Attributes:
         contradictions: numbers of lines with a place that their time contradicts.
         signs: times that may stand for no finish, and how often.
-        places: number of `races` that are ranked by places, and of those `without a first`.
+        places: how many races were ranked in which way, and looked wrong.
     """
 
     options: ReadOptions
@@ -55,10 +55,8 @@ class Ranking:
     def rank(self, finishers: Sequence[Result]) -> None:
         """Leave the finishers their times if these count, and give them places if not.
 
-        Places decide; without them times, then scores. Times that contradict the places do not count.
-
-        Raises:
-            BadCellError: some finishers have a place, a time or a score, and some have not.
+        Places decide; without them times, then scores. Times that contradict the places do not count. Raises
+        BadCellError if some finishers have a place, a time or a score, and some have not.
         """
         own = [each.entrant for each in finishers]
         leader, *rest = [each.finish_time for each in own if each.finish_time is not None] or [0]
@@ -74,7 +72,7 @@ class Ranking:
         timed = not laps_differ and all(each.finish_time is not None for each in own)
         places = [each.place for each in own if each.place]
         if places:
-            shared = places.count(1) > 1 and 2 in places
+            shared = places.count(1) > 1 and 2 in places and not any(each.team for each in own)
             told = {"without a first": min(places) != 1, "two first and a second": shared}
             self.places.update({"races": 1} | {what: int(holds) for what, holds in told.items()})
             if (last := max(places)) > 2 * len(places) and set(str(last)) == {"9"}:

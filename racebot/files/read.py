@@ -25,10 +25,9 @@ MOST_FILES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class RaceFiles:
-    """The races of one or several files.
+    """The races of one or several files, in their order.
 
     Attributes:
-        results: the races, in the order of the files.
         factors: what players raced with (a character, a faction, a car), by race name and player.
         notes: how the files were read, one line each.
         left_out: races without a result, counted by the reason.
@@ -44,8 +43,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     """Read the races of files, and of all files in folders.
 
     Args:
-        paths: files, folders, or `-` for standard input. Of several tables, the names of races begin with the
-            names of their files.
+        paths: files, folders, or `-` for standard input. The names of several begin those of their races.
         given: what differs from `options`, such as `category` and `goal`.
 
     Raises:
@@ -155,13 +153,14 @@ def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) ->
 
 
 def _first_recognized(file: File, sheets: Iterator[Rows], options: ReadOptions) -> Grid:
-    refused = PayloadError(f"{file.path}: empty")
-    for number, rows in enumerate(sheets):
+    refused = []
+    for rows in sheets:
         try:
             return recognized(file.path, rows, options)
         except PayloadError as error:
-            refused = refused if number else error
-    raise refused
+            refused.append(str(error))
+    more = f"; --sheet NAME reads another of {len(refused)} sheets" if refused[1:] else ""
+    raise PayloadError("".join(refused[:1]) + more if refused else f"{file.path}: empty")
 
 
 def _text(value: Any) -> str:

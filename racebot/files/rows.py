@@ -25,8 +25,7 @@ Row = tuple[int, list[str]]
 """The number of a line, from 1, and its cells, without spaces around them."""
 Rows = tuple[list[str], Iterator[Row]]
 """Notes on how rows are read, and the rows."""
-TABLE_SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods")
-FILE_SUFFIXES = (*TABLE_SUFFIXES, ".json", ".jsonl", ".xml")
+FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".json", ".jsonl", ".xml")
 STANDARD_INPUT = "-"
 LARGEST_FILE = 64 * 2**20
 LARGEST_DOCUMENT = 24 * 2**20
@@ -46,11 +45,7 @@ class File:
 
     @classmethod
     def open(cls, path: Path) -> File:
-        """Read a file, a pipe or standard input.
-
-        Raises:
-            PayloadError: there is no such file, or it is too large.
-        """
+        """Read a file, a pipe or standard input. Raise a PayloadError if it is missing or too large."""
         piped = str(path) == STANDARD_INPUT
         try:
             with nullcontext(sys.stdin.buffer) if piped else path.open("rb") as stream:
@@ -103,9 +98,12 @@ class File:
         rows = self._isolated_rows(sheet or "")
         names, _ = next(rows)
         for name, cells in groupby(rows, key=itemgetter(0)):
-            several = [f"read the sheet {name!r}, one of {len(names)}"] if names[1:] else []
+            chosen = f"read the sheet {name!r}, one of {len(names)}: --sheet NAME reads another"
             numbered = enumerate(cells, start=1)
-            yield several, ((number, [cell.strip() for cell in row]) for number, (_, row) in numbered)
+            yield (
+                [chosen] if names[1:] else [],
+                ((number, [cell.strip() for cell in row]) for number, (_, row) in numbered),
+            )
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of a text, or raise a PayloadError for too many, or for one that is too long."""
@@ -130,11 +128,7 @@ class File:
             raise PayloadError(f"{where}: {error}: correct the quotation marks") from None
 
     def _isolated_rows(self, sheet: str) -> Iterator[Any]:
-        """Yield what `isolated` prints.
-
-        Raises:
-            PayloadError: the file is damaged, or needs more time or memory than it may have.
-        """
+        """Yield what `isolated` prints. Raise a PayloadError if the file is damaged, or takes too much."""
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "copy"
             copy.write_bytes(self.content)

@@ -36,11 +36,9 @@ Find = Callable[[str], Entrant]
 
 @dataclass(slots=True)
 class _Race:
-    """A race whose lines are being read.
+    """A race whose lines are being read, with the first line of each date.
 
-    Attributes:
-        dates: the numbers of the first lines with each date.
-        results: by player, or by line for those without a name and for attempts.
+    Results are by player, or by line for those without a name and for attempts.
     """
 
     dates: dict[str, int] = field(default_factory=dict)
@@ -82,19 +80,14 @@ class PlayerNames:
 
 
 class TableReader:
-    """Reads the races of one table.
+    """Reads the races of one table: also `factors`, what players raced with, by race name and player.
 
     Args:
         people: the people of all files that are read together.
         prefix: what the names of races begin with, which tells files apart.
         first: number of races in the files before.
         find: for the attempts of an event, returns the player with an id or a name, or raises BadCellError.
-
-    Attributes:
-        factors: what players raced with, by race name and player.
-        notes: how the table was read.
-        remarks: the proof and the comment of each entrant of an event.
-        ranking: what ranks the races.
+            `remarks` are then the proof and the comment of each.
     """
 
     def __init__(
@@ -146,14 +139,10 @@ class TableReader:
                     problem = f"more cells than the {width} columns: put quotes around separators"
                     raise BadCellError(str(width + 1), problem)
                 lines = list(table.lines_of(number, row))
+                alone = not self._find and row.count("") == width - 1
                 if not lines:
                     self._unused["without a result"].append(number)
-                elif (
-                    not self._find
-                    and len(lines) == 1
-                    and lines[0].get("player")
-                    and row.count("") == width - 1
-                ):
+                elif alone and len(lines) == 1 and lines[0].get("player"):
                     raise BadCellError("player", "alone in its line: add DNF or DNS, or remove the line")
                 results += len(lines)
                 if count > MOST_LINES or results > MOST_RESULTS:
@@ -313,9 +302,9 @@ class TableReader:
             unsure = lower not in self._statuses
             self._says_done |= not unsure
         self._status_numbers += lower.isdecimal() and lower not in self._statuses
-        for text in (place, score, time):
-            if text.lower() in self._words:
-                return self._words[text.lower()], text
+        words = [text for text in (place, score, time) if text.lower() in self._words]
+        for text in sorted(words, key=lambda each: self._words[each.lower()] is not None)[:1]:
+            return self._words[text.lower()], text
         if place or time or score:
             return DONE, None if unsure else ""
         if {"place", "score"} & line.keys():

@@ -136,10 +136,5 @@ def gave_up(outcome: Outcome, entrant: int) -> Outcome:
     if left not in group:
         group = group - (group > left)
         last -= 1
-    return replace(
-        outcome,
-        group=group.astype(np.intp),
-        unfinished=outcome.unfinished | quits,
-        last_group=int(last),
-        last_unfinished=True,
-    )
+    changed = replace(outcome, group=group.astype(np.intp), unfinished=outcome.unfinished | quits)
+    return replace(changed, last_group=int(last), last_unfinished=True)

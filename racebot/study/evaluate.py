@@ -238,8 +238,7 @@ def _views(
         "frequent": judged & np.isin(field.player, frequent) & (field.earlier < FREQUENT_RACES),
     }
     bins = field.bins()
-    for number in range(metrics.BINS):
-        counted[f"bin {number + 1}"] = judged & (bins == number)
+    counted |= {f"bin {number + 1}": judged & (bins == number) for number in range(metrics.BINS)}
     return {name: metrics.figures(field, predictions, mask) for name, mask in counted.items()}
 
 

@@ -145,9 +145,6 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     ),
     "legs of darts": ("Date,Home,Away,Legs Home,Legs Away\n2026-01-03,Ann,Bo,6,4\n2026-01-10,Bo,Ann,5,5\n2026-01-17,Ann,Bo,,\n", {}, {"t-000002": "Ann Bo", "t-000003": "Ann=Bo"}, "1 line without a result"),
     "a draw without a winner": ("team_a,team_b,score,winner\nAnn,Bo,2-1,Ann\nBo,Ann,1-1,\n", {}, {"t-000002": "Ann Bo", "t-000003": "Ann=Bo"}, ""),
-    "a status in Spanish": (
-        "Carrera;Piloto;Posición;Estado\nGP;Ann;1;Terminado\nGP;Bo;;Abandono\nGP;Cy;;No sale\n", {}, {"GP": "Ann | Bo"}, "1 × 'No sale' as not an entrant",
-    ),
     "a log with other lines": (
         '{"type":"start","lobby":"L"}\n{"lobby":"L","user":"Ann","rank":1}\n{"lobby":"L","user":"Bo","rank":2}\n', {}, {"L": "Ann Bo"}, "1 line without a result",
     ),
@@ -166,7 +163,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "scores in columns": ("Player,G1,G2\nAnn,25,18\nBo,18,25\n", {"columns": "cells=score"}, {"G1": "Ann Bo", "G2": "Bo Ann"}, "with scores"),
     "winner and loser": ("date,winner,loser,draw\n2026-03-01,Ann,Bo,\n2026-03-02,Bo,Cy,yes\n", {}, {"t-000002": "Ann Bo", "t-000003": "Bo=Cy"}, "a race of two"),
     "a result of two": ("White,Black,Result\nAnn,Bo,1-0\nBo,Ann,½-½\nAnn,Bo,0-1\n", {}, {"t-000002": "Ann Bo", "t-000003": "Ann=Bo", "t-000004": "Bo Ann"}, ""),
-    "goals": ("match,home,away,home score,away score\n1,Ann,Bo,2,3\n1,Ann,Bo,1,1\n", {}, {"1": "Bo Ann", "1 (2)": "Ann=Bo"}, ""),
+    "goals": ("match,home_team,away_team,home_score,away_score\n1,Ann,Bo,2,3\n1,Ann,Bo,1,1\n", {}, {"1": "Bo Ann", "1 (2)": "Ann=Bo"}, ""),
     "players in order": ("date,1st,2nd,3rd\n2026-03-01,Ann,Bo,Cy\n2026-03-02,Bo,Ann,\n", {}, {"t-000002": "Ann Bo Cy", "t-000003": "Bo Ann"}, "in order from '1st' to '3rd'"),
     "a German table with titles, totals and a club": (
         "Liga;;;;;;\n;;;;;;\nPlatz;Fahrer;Verein;Lauf 1;Lauf 2;Gesamt\n1;Jürgen;RC;1;2;67\n2;Zoë;MSC;2;1;43\n3;Bo;RC;3;n.a.;34\n4;Cy;;DNF;Ausfall;32\n",
@@ -200,6 +197,23 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
         "Track\nSpa\n\nFin Pos,Team ID,Cust ID,Name,Out,Interval,Laps Led,Fast Lap#,Inc,Club ID\n1,-1,7,Ann,Running,-00.000,3,2,0,1\n2,-1,8,Bo,Running,-03.500,0,4,2,1\n3,-1,9,Cy,Disconnected,-4L,0,3,8,1\n",
         {}, {"t": "Ann Bo | Cy"}, "2 lines above the names",
     ),
+    "races below merged months": ("Driver,January,,February,\n,Race 1,Race 2,Race 3,Race 4\nAnn,1,2,1,2\nBo,2,1,DNF,1\n", {}, {"Race 1": "Ann Bo", "Race 2": "Bo Ann", "Race 3": "Ann | Bo", "Race 4": "Bo Ann"}, "names of columns in two lines"),
+    "races of one name below merged cells": ("League\nDriver,Spa,,Imola,\n,R1,R2,R1,R2\nAnn,1,2,1,2\nBo,2,1,2,1\n", {}, {"Spa R1": "Ann Bo", "Spa R2": "Bo Ann", "Imola R1": "Ann Bo", "Imola R2": "Bo Ann"}, "1 line above the names"),
+    "places and points of each race": ("Driver,Spa,,Imola,\n,Pts,Pos,Pts,Pos\nAnn,25,1,18,2\nBo,18,2,25,1\n", {}, {"Spa": "Ann Bo", "Imola": "Bo Ann"}, "columns not used: 'Spa Pts', 'Imola Pts'"),
+    "points of each race, chosen": ("Driver,Spa_pos,Spa_pts\nAnn,1,18\nBo,2,25\n", {"columns": "cells=score"}, {"Spa": "Bo Ann"}, "with scores: 'Spa'"),
+    "teams above players": ("Race,Red,,Blue,\n,Ann,Bo,Cy,Di\nr1,1,2,3,4\n", {}, {"r1": "Ann Bo Cy Di"}, "a column for each player"),
+    "merged cells of races": ("Season,Race,Pos,Driver\n1,Spa,1,Ann\n,,2,Bo\n,Imola,1,Bo\n,,2,Ann\n", {}, {"1 Spa": "Ann Bo", "1 Imola": "Bo Ann"}, "3 lines without a race or a date (the first is line 3)"),
+    "two who share a place": ("1st,2nd,3rd\nAnn / Cy,Bo,\nBo,Al / Di,Cy & Ann\nAnn,Bo,Cy\n", {}, {"t-000002": "Ann=Cy Bo", "t-000003": "Bo Al / Di Ann=Cy", "t-000004": "Ann Bo Cy"}, ""),
+    "medals": ("Event,Gold,Silver\na,Ann,Bo\n", {}, {"a": "Ann Bo"}, "in order from 'Gold' to 'Silver'"),
+    "football": ("Date,HomeTeam,AwayTeam,FTHG,FTAG,FTR\n13/08/2025,Ann,Bo,0,1,A\n14/08/2025,Bo,Ann,1,1,D\n15/08/2025,Bo,Ann,1,0,H\n", {}, {"t-000002": "Bo Ann", "t-000003": "Ann=Bo", "t-000004": "Bo Ann"}, "not used: 'FTHG', 'FTAG'"),
+    "two players with other names of columns": ("a,b,won\nAnn,Bo,0-1\n", {"columns": "player1=a,player2=b,result=won"}, {"t-000002": "Bo Ann"}, "a race of two, 'a' and 'b'"),
+    "wins by forfeit": ("White,Black,Result\nAnn,Bo,+--\nBo,Ann,1-0\n", {}, {"t-000003": "Bo Ann"}, "1 line without a result"),
+    "signs of thousands": ("race,player,score\na,Ann,1.234.567\na,Bo,950\n", {}, {"a": "Ann Bo"}, ""),
+    "a word for no start beside one for no finish": ("Pos,Driver,Time\n1,Ann,9:00\nNC,Bo,DNF\nNC,Cy,DNS\n", {}, {"t": "Ann | Bo"}, "1 × 'DNS' as not an entrant"),
+    "JSON by dates": ('{"2026-03-01": {"Ann": 1, "Bo": 2}, "2026-03-08": {"Ann": 2, "Bo": 1}}', {"layout": "races"}, {"2026-03-01": "Ann Bo", "2026-03-08": "Bo Ann"}, "a column for each player"),
+    "JSON by races": ('{"a": ["Ann", "Bo"], "b": ["Bo", "Ann"]}', {}, {"a": "Ann Bo", "b": "Bo Ann"}, "in order from 'place 1'"),
+    "JSON lines with lists": ('{"participants": ["Ann", "Bo"], "ranks": [2, 1]}\n{"participants": ["Cy", "Bo"], "ranks": [1, 1]}\n', {}, {"1": "Bo Ann", "2": "Bo=Cy"}, ""),
+    "JSON with lists of teams": ('[{"teams": [["Ann", "Al"], ["Bo"]], "ranks": [2, 1]}]', {}, {"1": "Bo Al=Ann"}, ""),
     "nested JSON": (
         '{"races": [{"name": "a", "date": "2026-03-01", "results": [{"name": "Ann", "pos": 1}, {"name": "Bo", "pos": 2}]}]}',
         {}, {"a": "Ann Bo"}, "race=race name",
@@ -231,8 +245,8 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Timestamp,Your nick,What place?\n3/1/2026,Ann,1st\n3/2/2026,Bo,DNF\n", ["no column player", "line 1 has 'Timestamp'"]),
         ("Event,Lane,Nadadora,Mark\nA,1,Ann,28.1\nA,2,Bo,29.2\n", ["no column player"]),
         ("race,player,time\na,Ann,1:00\na,Bo,0:00:00\n", ["a time is zero", "--words dnf=0:00:00"]),
-        ("game,player,score\n1,Ann,\"12,500\"\n1,Bo,950\n", ["line 2, column score", "write 12500, 12.5"]),
-        ("Player,R1 Time,R1 Pos\nAnn,1:00,1\nBo,1:01,2\n", ["keep those of one kind"]),
+        ("game,player,score\n1,Ann,\"12,500\"\n1,Bo,950\n", ["line 2, column score", "sign of thousands", "write 12500"]),
+        ("Player,R1,R2\nAnn,1:00,1\nBo,1:01,2\n", ["keep those of one kind"]),
         ("date,player,place\n9/8/2019,Ann,1\n", ["write 2019-08-09", "--day-first"]),
         ("date,player,place\n13/8/2019,Ann,1\n8/13/2019,Ann,1\n", ["write 2019-08-09"]),
         (" \n \n", ["no column player and no column place or time or score; line 1 has nothing"]),
@@ -258,6 +272,9 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("rider,time\nAnn,4:10:22\nBo,0:12\nCy,0:15\n", ["write +0:12", "sort the lines"]),
         ("Player,Spa,Spa\nAnn,1,2\nBo,2,1\n", ["column 3", "rename"]),
         ("date,player,place\nlast week,Ann,1\n", ["2026-03-01", "--columns date="]),
+        ("Player,Spa,,Imola\nAnn,1,2,1\nBo,2,1,2\n", ["column 3 has results and no name"]),
+        ('{"Ann": {"2026-03-01": 1}, "Bo": {"2026-03-01": 2}}', ["'key'", "--layout players"]),
+        ('{"participants": ["Ann", "Bo"], "ranks": [1]}', ["lists of different lengths: participants, ranks"]),
         ("Name,Bike,Run,Overall\nAnn,9:00,8:00,1\nBo,9:30,8:40,2\n", ["--columns place=NAME"]),
     ],
 )  # fmt: skip
@@ -318,6 +335,12 @@ def test_results_of_known_programs_are_read(tmp_path: Path, program: str) -> Non
     found = read(written(tmp_path / "results", document))
     assert [order(race) for race in found.results] == [expected]
     assert any(f"results of {program}" in note for note in found.notes)
+
+
+def test_dates_are_no_players(tmp_path: Path) -> None:
+    path = written(tmp_path / "t", {"2026-03-01": {"Ann": 1, "Bo": 2}, "2026-03-08": {"Ann": 2, "Bo": 1}})
+    with pytest.raises(PayloadError, match="players named '2026-03-01', '2026-03-08': add --layout races"):
+        read(path, layout="players")
 
 
 def test_files_of_one_race_each_are_one_season(tmp_path: Path) -> None:

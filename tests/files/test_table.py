@@ -187,7 +187,7 @@ def test_excel_files_hold_what_csv_files_do(path: Path) -> None:
     assert [len(race.entrants) for race in expected] == [3, 1]
     sheet = read(write_sheet(path.with_suffix(".xlsx"), LINES, "Notes"))
     assert sheet.results == expected
-    assert "read the sheet 'Results', one of 2" in sheet.notes
+    assert any("'Results', one of 2: --sheet" in note for note in sheet.notes)
     bad = write_sheet(path.with_suffix(".xlsx"), "race,player,place\nr,Ann,2\nr,Bo,best\n")
     with pytest.raises(PayloadError, match="line 3, column place: 'best' is not a place"):
         read(bad)

@@ -73,7 +73,7 @@ def test_an_exported_leaderboard_is_imported_with_the_same_ratings(
     file.write_text(text_of(counted_results(ledger, board)), newline="")
     assert not {"id-cy", "Cy"}.intersection(re.findall(r"[\w-]+", file.read_text()))
     expected = states_of(ledger, board)
-    expected["hidden-1"] = expected.pop("id-cy")
+    expected[f"hidden-1 of {board.name}"] = expected.pop("id-cy")
     assert imported(file, settler, FIRST.goal)[1] == expected
 
 
@@ -101,7 +101,7 @@ def test_a_league_of_custom_goals_is_imported_with_the_same_ratings_and_without_
     copy, states = imported(file, settler, "SGL 1")
     assert copy.name == "League"
     expected = states_of(ledger, board)
-    expected["hidden-1"] = expected.pop("id-zed")
+    expected["hidden-1 of League"] = expected.pop("id-zed")
     assert states == expected
 
 
