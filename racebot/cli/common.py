@@ -152,7 +152,7 @@ def race_named(settings: Settings, ledger: Ledger, text: str) -> str:
     """
     events, slug = ledger.events.all(), text.strip().lower()
     found = [event.name for event in events if event.is_named(text)] or ledger.races.called(slug)
-    if not found and re.fullmatch("[a-z0-9-]+", slug):
+    if not found and re.fullmatch("[a-z0-9-]{1,100}", slug):
         found = [f"{category}/{slug}" for category in settings.slugs()]
     if len(found) > 1:
         raise NoSuchEntryError(f"{text!r} could be any of: {', '.join(found)}")
