@@ -164,6 +164,7 @@ class ChatLine:
     bot: Bot | None = None
     direct_to: User | None = None
     highlight: bool = False
+    pinned: bool = False
     monitor: bool | None = None
     actions: dict[str, Any] = field(default_factory=dict)
 

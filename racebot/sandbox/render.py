@@ -175,7 +175,7 @@ def message(room: RaceState, line: ChatLine) -> Json:
         "is_bot": line.bot is not None,
         "is_monitor": line.monitor,
         "is_system": line.is_system,
-        "is_pinned": False,
+        "is_pinned": line.pinned,
         "delay": 0,
         "actions": dict(line.actions),
     }

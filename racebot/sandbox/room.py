@@ -57,13 +57,11 @@ class ChatRoom(RaceState):
     def _may_monitor(self, user: User) -> bool:
         return self.category.may_moderate(user) or user is self.opened_by
 
-    def say_as_bot(
-        self, bot: Bot, text: str, *, direct_to: User | None = None, actions: dict[str, Any] | None = None
-    ) -> ChatLine:
-        """Post a bot's chat line with its buttons, or send it privately to one user."""
+    def say_as_bot(self, bot: Bot, text: str, *, direct_to: User | None = None, **options: Any) -> ChatLine:
+        """Post a bot's chat line, or send it privately to one user. `options` are `pinned` and `actions`."""
         if direct_to is None:
-            return self._post(text, bot=bot, actions=actions or {})
-        note = self._line(text, bot=bot, direct_to=direct_to, actions=actions or {})
+            return self._post(text, bot=bot, **options)
+        note = self._line(text, bot=bot, direct_to=direct_to, **options)
         self.notes.append(note)
         names = ("id", "full_name", "name", "discriminator")
         to = {name: getattr(direct_to, name) for name in names}
@@ -71,6 +69,16 @@ class ChatRoom(RaceState):
         about = {"message": note.id, "from_user": None, "from_bot": bot.name, "to": to}
         self._send(render.frame("chat.dm", self.site.clock(), **about))
         return note
+
+    def pin(self, message_id: object, *, pinned: bool) -> bool:
+        """Pin or unpin a line of chat. Return whether there is one with this id."""
+        for line in self.chat:
+            if line.id == message_id:
+                if line.pinned is not pinned:
+                    line.pinned = pinned
+                    self._show("chat.pin" if pinned else "chat.unpin", line)
+                return True
+        return False
 
     def set_info(self, bot: Bot, info: str) -> None:
         """Replace the `info_bot` field, which all bots of the category share."""
@@ -87,8 +95,9 @@ class ChatRoom(RaceState):
         return True
 
     def history(self) -> Frame:
-        """Return the answer to `gethistory`: the last 100 messages."""
-        messages = [render.message(self, line) for line in self.chat[-100:]]
+        """Return the answer to `gethistory`: the last 100 messages and all pinned ones, those last."""
+        shown = [line for line in self.chat[:-100] if line.pinned] + self.chat[-100:]
+        messages = [render.message(self, line) for line in sorted(shown, key=lambda line: line.pinned)]
         return render.frame("chat.history", self.site.clock(), messages=messages)
 
     def listen(self, listener: Callable[[Frame], None]) -> Callable[[], None]:
@@ -122,8 +131,11 @@ class ChatRoom(RaceState):
     def _post(self, text: str, **about: Any) -> ChatLine:
         line = self._line(text, **about)
         self.chat.append(line)
-        self._send(render.frame("chat.message", self.site.clock(), message=render.message(self, line)))
+        self._show("chat.message", line)
         return line
+
+    def _show(self, kind: str, line: ChatLine) -> None:
+        self._send(render.frame(kind, self.site.clock(), message=render.message(self, line)))
 
     def _require(self, condition: bool, otherwise: str) -> None:
         if not condition:

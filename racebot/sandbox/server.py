@@ -300,7 +300,7 @@ def room_page(site: FakeSite, room: FakeRoom) -> str:
         title=room.name,
         room=room,
         entrants=sorted(room.entrants, key=lambda entrant: (entrant.place or 999, entrant.number)),
-        log=lines,
+        log=sorted(lines, key=lambda line: not line.pinned),
         users=[u for u in site.users.values() if not u.deleted and (not room.started or u in racers)],
     )
 

@@ -21,7 +21,7 @@ CORRUPT = "Unable to process that message (encountered invalid or possibly corru
 NO_GUID = "Bad request, no GUID supplied. A unique string is required to prevent duplicate messaging."
 CHAT_CLOSED = "This race chat is now closed. No new messages may be added."
 
-_ACTIONS = ("message", "setinfo", "setmeta", "getrace", "gethistory")
+_ACTIONS = ("message", "pin_message", "unpin_message", "setinfo", "setmeta", "getrace", "gethistory")
 _GUID = re.compile(r"[0-9a-z-]+")
 
 
@@ -87,6 +87,11 @@ class BotSession:
             raise _RefusedError(CORRUPT)
         elif action == "message":
             self._message(bot, data)
+        elif action in ("pin_message", "unpin_message"):
+            if not self._room.chat_open:
+                raise _RefusedError("This race chat is now closed.")
+            if not self._room.pin(data.get("message"), pinned=action == "pin_message"):
+                raise _RefusedError("Could not find a message with that ID.")
         elif action == "setinfo":
             if info := _text("info_bot", data.get("info_bot") or ""):
                 self._room.set_info(bot, info)
@@ -114,7 +119,11 @@ class BotSession:
         if not text:
             raise _RefusedError("message: This field is required.")
         self._room.say_as_bot(
-            bot, text, direct_to=self._recipient(data.get("direct_to")), actions=_buttons(data.get("actions"))
+            bot,
+            text,
+            direct_to=self._recipient(data.get("direct_to")),
+            pinned=bool(data.get("pinned")),
+            actions=_buttons(data.get("actions")),
         )
 
     def _recipient(self, user_id: Any) -> User | None:

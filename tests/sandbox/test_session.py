@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from builders import Clock, existing
 
-from racebot.sandbox.room import FakeRoom, Frame
+from racebot.sandbox.room import CHAT_AFTER_END, FakeRoom, Frame
 from racebot.sandbox.session import (
     CHAT_CLOSED,
     CORRUPT,
@@ -162,14 +162,28 @@ def test_setmeta_is_silent_and_missing_from_getrace(bot: Bot, token: str, site: 
     assert again.frames[0]["version"] == 2
 
 
-def test_gethistory_is_the_last_hundred(bot: Bot) -> None:
-    for number in range(101):
+def test_gethistory_is_the_last_hundred_and_all_pinned_ones_at_the_end(bot: Bot) -> None:
+    bot.say("pinned first", pinned=True)
+    for number in range(99):
         bot.say(f"line {number}")
+    bot.say("pinned last", pinned=True)
+    bot.say("last")
     (history,) = bot.send("gethistory")
     assert set(history) == {"type", "date", "messages"}
-    assert history["type"] == "chat.history"
     texts = [message["message"] for message in history["messages"]]
-    assert (len(texts), texts[0], texts[-1]) == (100, "line 1", "line 100")
+    assert (len(texts), texts[0], texts[-3:]) == (101, "line 1", ["last", "pinned first", "pinned last"])
+
+
+def test_a_bot_pins_and_unpins_any_message_while_chat_is_open(bot: Bot, site: FakeSite) -> None:
+    line = bot.room.say(site.moderator, "the rules")
+    for action, kind in (("pin_message", "chat.pin"), ("unpin_message", "chat.unpin")):
+        (frame,) = bot.send(action, {"message": line.id})
+        assert (frame["type"], frame["message"]["is_pinned"]) == (kind, kind == "chat.pin")
+        assert bot.send(action, {"message": line.id}) == []
+    assert errors(bot.send("pin_message", {"message": 3})) == ["Could not find a message with that ID."]
+    bot.room.cancel()
+    site.skew += 2 * CHAT_AFTER_END
+    assert errors(bot.send("pin_message", {"message": line.id})) == ["This race chat is now closed."]
 
 
 @pytest.mark.parametrize("token", ["wrong", None])
