@@ -327,16 +327,14 @@ async def serve(
     site: FakeSite,
     *,
     port: int = 0,
-    list_cache: float = LIST_CACHE_SECONDS,
-    race_cache: float = RACE_CACHE_SECONDS,
     certificate: Path | None = None,
-    wrap: Wrap = lambda app: app,
     ws: Any = "websockets-sansio",
+    **options: Any,
 ) -> AsyncIterator[str]:
     """Serve a site inside a running program, and yield its address, such as `http://127.0.0.1:41234`.
 
     Port 0 takes any free port. `certificate` is a PEM file with certificate and key, and turns on TLS. `ws`
-    is uvicorn's protocol for sockets.
+    is uvicorn's protocol for sockets. `options` are those of `SandboxServer`.
 
     Raises:
         OSError: the address is not available.
@@ -344,7 +342,7 @@ async def serve(
     # Bind here, because uvicorn exits the program when it cannot bind.
     listener = socket.create_server((HOST, port))
     config = uvicorn.Config(
-        SandboxServer(site, list_cache=list_cache, race_cache=race_cache, wrap=wrap),
+        SandboxServer(site, **options),
         ws=ws,
         lifespan="off",
         log_config=None,
