@@ -49,9 +49,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no process ends long after the others."""
-    items.sort(
-        key=lambda item: item.path.parent.name not in {"browser", "project", "crossing", "cli", "study"}
-    )
+    items.sort(key=lambda item: item.path.parent.name not in {"browser", "project", "cli", "study"})
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from racebot.text.format import iso_duration, ordinal_ending, timer as seconds_timer
+from racebot.text.format import iso_duration
 
 _MARKUP = re.compile(r"##\w+##(.*?)##")
 """The `##style##…##` markup of system messages."""
@@ -29,16 +29,6 @@ def duration(length: timedelta | None) -> str | None:
     return (
         length if length is None else iso_duration(length // timedelta(microseconds=1)).replace(".000000", "")
     )
-
-
-def timer(length: timedelta) -> str:
-    """Format a finish time for chat, truncated: `1:00:03`."""
-    return seconds_timer(length.total_seconds())
-
-
-def ordinal(place: int | None) -> str | None:
-    """Format a place as an ordinal: 1st, 2nd, 3rd, 4th … 11th."""
-    return None if place is None else f"{place}{ordinal_ending(place)}"
 
 
 def slugify(text: str) -> str:

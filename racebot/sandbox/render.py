@@ -21,11 +21,10 @@ from racebot.sandbox.race_state import (
     RaceState,
     User,
     duration,
-    ordinal,
     slugify,
     stamp,
 )
-from racebot.text.format import exact_time
+from racebot.text.format import exact_time, ordinal
 
 Json = dict[str, Any]
 
@@ -76,7 +75,7 @@ def entrant(room: RaceState, one: FakeEntrant) -> Json:
         "finish_time": duration(one.finish_time),
         "finished_at": stamp(one.finished_at),
         "place": one.place,
-        "place_ordinal": ordinal(one.place),
+        "place_ordinal": one.place and ordinal(one.place),
         **dict.fromkeys(("score", "score_change", "comment")),
         **dict.fromkeys(("has_comment", "stream_live", "stream_override"), False),
         "actions": [],

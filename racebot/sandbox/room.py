@@ -20,10 +20,9 @@ from racebot.sandbox.race_state import (
     RuleError,
     Team,
     User,
-    ordinal,
     slugify,
-    timer,
 )
+from racebot.text.format import ordinal, timer
 
 Frame = dict[str, Any]
 """A JSON object sent over a room's socket."""
@@ -196,12 +195,11 @@ class FakeRoom(ChatRoom):
     def finish(self, user: User | str, time: timedelta | None = None) -> None:
         """Finish an entrant with the given time, or by the clock. The last finish ends the race."""
         entrant = self._entrant_who(user, RacerStatus.IN_PROGRESS)
-        now = self.site.clock()
+        entrant.finished_at = self.site.clock()
         entrant.status = RacerStatus.DONE
-        entrant.finish_time = self._elapsed(now) if time is None else time
-        entrant.finished_at = now
+        entrant.finish_time = time = self._elapsed(entrant.finished_at) if time is None else time
         self.set_places()
-        place = f"{ordinal(entrant.place)} place with a time of {timer(entrant.finish_time)}!"
+        place = f"{ordinal(entrant.place or 0)} place with a time of {timer(time.total_seconds())}!"
         self._tell(f"{self.entrant_name(entrant)} has ##good##finished## in {place}", bumps=2)
         self._end_if_all_are_out()
 
@@ -278,7 +276,7 @@ class FakeRoom(ChatRoom):
         if status is not entrant.status:
             self._tell(f"{moderator.full_name} changed {name} result to {_RESULT_WORDS[status]}", bumps=0)
         if time is not None and time != entrant.finish_time:
-            words = f"{moderator.full_name} changed finish time for {name} to {timer(time)}"
+            words = f"{moderator.full_name} changed finish time for {name} to {timer(time.total_seconds())}"
             self._tell(words, bumps=0)
         entrant.status = status
         entrant.finish_time = None if status is RacerStatus.DNF else time
@@ -361,7 +359,7 @@ class FakeRoom(ChatRoom):
         self.status = RaceStatus.FINISHED
         self.ended_at = self.site.clock()
         self.hide_entrants = False
-        self._tell(f"Race finished in {timer(self._elapsed(self.ended_at))}", highlight=True)
+        self._tell(f"Race finished in {timer(self._elapsed(self.ended_at).total_seconds())}", highlight=True)
 
     def _cancel(self, reason: str, *, ended: bool) -> None:
         self.status = RaceStatus.CANCELLED

@@ -83,7 +83,7 @@ def play_past_races(
     for number in range(races):
         site.skew = skew - BETWEEN_PAST_RACES * (races - number)
         entered = rng.sample(list(racers), min(rng.randint(LEAST_FIELD, MOST_FIELD), len(racers)))
-        room = site.open_race(round_of(custom_goal, number))
+        room = site.open_race(custom_goal.replace("*", str(number + 1)))
         for racer in entered:
             room.enter(racer.user)
         times = {racer: racer.run(rng) for racer in entered}
@@ -98,11 +98,6 @@ def play_past_races(
         if room.recordable:
             room.record()
     site.skew = skew
-
-
-def round_of(custom_goal: str, number: int) -> str | None:
-    """Return a custom goal with a round's number in place of `*`; None without one."""
-    return custom_goal.replace("*", str(number + 1)) or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +232,7 @@ async def play(
         return sorted(rng.sample(racers, FIELD), key=lambda racer: -racer.skill)
 
     for number in count(PAST_ROUNDS):
-        if goal := round_of(custom_goal, number):
+        if goal := custom_goal.replace("*", str(number + 1)):
             await league_race(stage, field(), goal)
         for story in (upset, silent_edit):
             await story(stage, field())

@@ -27,11 +27,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from racebot.sandbox import discord, render, scenario
-from racebot.sandbox.race_state import SandboxError, UnknownError, User, ordinal, timer
+from racebot.sandbox.race_state import SandboxError, UnknownError, User
 from racebot.sandbox.room import FakeRoom, Frame
 from racebot.sandbox.session import BotSession
 from racebot.sandbox.site import CLIENT_ID, CLIENT_SECRET, FakeSite, Visit
-from racebot.text.format import exact_time
+from racebot.text.format import exact_time, ordinal, timer
 
 LIST_CACHE_SECONDS = 60
 RACE_CACHE_SECONDS = 5
@@ -307,8 +307,8 @@ def room_page(site: FakeSite, room: FakeRoom) -> str:
 
 def _discord_page(site: FakeSite) -> Response:
     """Return the page with the messages of all webhooks, newest first."""
-    newest = [*site.discord.values()][::-1]
-    return HTMLResponse(_PAGES.get_template("discord.html").render(title="Discord", messages=newest))
+    messages = [*site.discord.values()][::-1]
+    return HTMLResponse(_PAGES.get_template("discord.html").render(title="Discord", messages=messages))
 
 
 HOST = "127.0.0.1"

@@ -42,6 +42,10 @@ def ordinal_ending(place: int) -> str:
     return "th" if place % 100 in {11, 12, 13} else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
 
 
+def ordinal(place: int) -> str:
+    return f"{place}{ordinal_ending(place)}"
+
+
 def percentage(share: float, digits: int = 0) -> str:
     """Format a share as a percentage, without the sign. Only exact shares become 0 and 100."""
     shown = f"{100 * share:.{digits}f}"

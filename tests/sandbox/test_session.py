@@ -163,15 +163,12 @@ def test_setmeta_is_silent_and_missing_from_getrace(bot: Bot, token: str, site: 
 
 
 def test_gethistory_is_the_last_hundred_and_all_pinned_ones_at_the_end(bot: Bot) -> None:
-    bot.say("pinned first", pinned=True)
-    for number in range(99):
-        bot.say(f"line {number}")
-    bot.say("pinned last", pinned=True)
-    bot.say("last")
+    for number in range(102):
+        bot.say(f"line {number}", pinned=number in {0, 100})
     (history,) = bot.send("gethistory")
     assert set(history) == {"type", "date", "messages"}
     texts = [message["message"] for message in history["messages"]]
-    assert (len(texts), texts[0], texts[-3:]) == (101, "line 1", ["last", "pinned first", "pinned last"])
+    assert (len(texts), texts[0], texts[-3:]) == (101, "line 2", ["line 101", "line 0", "line 100"])
 
 
 def test_a_bot_pins_and_unpins_any_message_while_chat_is_open(bot: Bot, site: FakeSite) -> None:

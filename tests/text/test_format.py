@@ -1,4 +1,4 @@
-from racebot.text.format import counted, ordinal_ending, percentage
+from racebot.text.format import counted, ordinal, percentage
 
 
 def test_a_noun_is_singular_only_for_one() -> None:
@@ -8,7 +8,7 @@ def test_a_noun_is_singular_only_for_one() -> None:
 
 
 def test_ordinals_have_english_endings() -> None:
-    written = [f"{place}{ordinal_ending(place)}" for place in (1, 2, 3, 4, 11, 12, 13, 21, 22, 103, 111, 112)]
+    written = [ordinal(place) for place in (1, 2, 3, 4, 11, 12, 13, 21, 22, 103, 111, 112)]
     assert " ".join(written) == "1st 2nd 3rd 4th 11th 12th 13th 21st 22nd 103rd 111th 112th"
 
 

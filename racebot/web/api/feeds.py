@@ -14,10 +14,10 @@ from racebot.queries import races as queries
 from racebot.queries.player import PlayedRace, PlayerStanding
 from racebot.queries.records import podium
 from racebot.scoring.table import standings
-from racebot.text.format import integer, signed, timer
+from racebot.text.format import integer, ordinal, signed, timer
 from racebot.web.html import templating
 from racebot.web.html.fragments import places
-from racebot.web.site.formats import ordinal, plain_name, race_title, slug, standing as standing_of, total
+from racebot.web.site.formats import plain_name, race_title, slug, standing as standing_of, total
 from racebot.web.site.ledger_view import ATOM, Board, Content, Document, PageRequest
 
 ENTRIES = 30

@@ -21,9 +21,9 @@ from racebot.queries.standings import listed_now
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus, result_label
 from racebot.scoring.table import LeagueStanding
-from racebot.text.format import signed
+from racebot.text.format import ordinal, signed
 from racebot.web.html import charts
-from racebot.web.site.formats import day, iso, minute, ordinal, shown_name, sign, slug
+from racebot.web.site.formats import day, iso, minute, shown_name, sign, slug
 from racebot.web.site.ledger_view import Board, LedgerView, PageRequest
 
 

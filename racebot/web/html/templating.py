@@ -21,7 +21,7 @@ from racebot import addresses
 from racebot.addresses import Route, link
 from racebot.queries.leaderboard import BoardTotals
 from racebot.queries.scores import estimate, forecast_of
-from racebot.text.format import counted, gap, integer, signed, timer
+from racebot.text.format import counted, gap, integer, ordinal, signed, timer
 from racebot.text.safe import initials
 from racebot.web.html import fragments
 from racebot.web.site import formats
@@ -153,7 +153,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     ours = [function for module in (formats, fragments) for function in _functions_of(module)]
-    ours += [counted, estimate, forecast_of, gap, initials, integer]
+    ours += [counted, estimate, forecast_of, gap, initials, integer, ordinal]
     ours += [addresses.segment, signed, timer]
     environment.filters |= {function.__name__: function for function in ours}
     environment.filters["name"] = formats.shown_name

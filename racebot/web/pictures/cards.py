@@ -21,12 +21,12 @@ from racebot.queries.race import RatedEntrant
 from racebot.queries.scores import ComingScore
 from racebot.races.result import EntrantStatus, result_label
 from racebot.scoring.table import LeagueStanding
-from racebot.text.format import counted, integer, signed, timer
+from racebot.text.format import counted, integer, ordinal, signed, timer
 from racebot.text.safe import printable
 from racebot.web.html.fragments import Linkable
 from racebot.web.pictures import fonts
 from racebot.web.pictures.fonts import Style
-from racebot.web.site.formats import day, host, ordinal, percent, slug
+from racebot.web.site.formats import day, host, percent, slug
 from racebot.web.site.ledger_view import PNG, Board, Content, Document, PageRequest, RaceScore
 
 WIDTH, HEIGHT = 1200, 630

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 from racebot.queries.player import PlayedRace
 from racebot.queries.races import RaceRow
 from racebot.queries.records import PodiumPlace
-from racebot.text.format import gap, integer, ordinal_ending, percentage
+from racebot.text.format import gap, integer, percentage
 from racebot.text.parse import fold_name
 from racebot.text.safe import isolated, printable
 
@@ -41,10 +41,6 @@ def minute(moment: datetime) -> str:
 
 def clock(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%H:%M} UTC"
-
-
-def ordinal(place: int) -> str:
-    return f"{place}{ordinal_ending(place)}"
 
 
 def margin(seconds: float) -> str:
