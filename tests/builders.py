@@ -14,6 +14,7 @@ import httpx
 from racebot.bot.failures import Backoff
 from racebot.ledger.outbox import ChatBody, InfoBody, OutboxRow
 from racebot.ledger.store import Ledger
+from racebot.live_file import LiveBoard, LiveEntrant, LiveRoom
 from racebot.logs import FailureLog
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.racetime.payload import Race
@@ -191,6 +192,23 @@ def room(goal: str = GOAL, category: str = CATEGORY, slug: str = "first", **fact
     """A room that is open, as its category lists it."""
     shown = {"status": "open", "version": None, "recordable": True, "recorded": False, "result": None}
     return Race(f"{category}/{slug}", category, goal=goal, **shown | facts)
+
+
+def racer(name: str, /, **facts: Any) -> LiveEntrant:
+    """An entrant of a live room, who still races."""
+    shown: dict[str, Any] = dict.fromkeys(("place", "finish_time", "after", "change"))
+    shown |= {"new": False, "points": 1000, "win_chance": 0.5, "finish_chance": 0.75}
+    shown |= {"id": f"id-{name}", "name": name.title(), "status": EntrantStatus.RACING}
+    return LiveEntrant(**shown | facts)
+
+
+def live_room(
+    *entrants: LiveEntrant, race: str = "orb/live-1", status: str = "open", board: str = "orb/any-orb"
+) -> LiveRoom:
+    """A live room that was opened now, and has ended now if it is finished."""
+    now = datetime.now(UTC)
+    times = now, None, now if status == "finished" else None, now
+    return LiveRoom(race, CATEGORY, GOAL, status, *times, (LiveBoard(board, GOAL, entrants),))
 
 
 def race_document(

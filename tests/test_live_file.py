@@ -4,44 +4,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOON
+from builders import NOON, live_room, racer
 
 from racebot.errors import LedgerUnavailable
-from racebot.live_file import (
-    LiveBoard,
-    LiveEntrant,
-    LiveReport,
-    LiveRoom,
-    live_path,
-    read_live,
-    write_live,
-)
+from racebot.live_file import LiveReport, live_path, read_live, write_live
 from racebot.races.result import EntrantStatus
 
-ENTRANT = LiveEntrant(
-    id="id-ann",
-    name="Ann <b>\u202e",
-    status=EntrantStatus.DONE,
-    place=1,
-    finish_time=3600.5,
-    points=1200,
-    new=False,
-    win_chance=0.6,
-    finish_chance=None,
-    after=1210,
-    change=10,
-)
-ROOM = LiveRoom(
-    race="orb/a",
-    category="orb",
-    goal="Any Orb",
-    status="finished",
-    opened_at=NOON,
-    started_at=NOON,
-    ended_at=NOON,
-    updated_at=NOON,
-    leaderboards=(LiveBoard("orb/any-orb", "Any Orb", (ENTRANT,)),),
-)
+ROOM = live_room(racer("ann", name="Ann <b>\u202e", status=EntrantStatus.DONE, finish_time=3600.5))
 LATER = NOON + timedelta(seconds=10)
 
 

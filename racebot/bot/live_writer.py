@@ -13,7 +13,6 @@ from operator import attrgetter
 
 from racebot.addresses import address_among
 from racebot.bot.failures import Backoff
-from racebot.bot.room.announcements import edits_between, facts_of
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.rows import Change, Leaderboard
 from racebot.ledger.store import Ledger
@@ -28,7 +27,7 @@ from racebot.live_file import (
 )
 from racebot.queries.leaderboard import new_places
 from racebot.queries.odds import finishing_habits, forecasts
-from racebot.queries.race import ResultEdit, named_edits, race_on_board
+from racebot.queries.race import Facts, edits_between, named_edits, race_on_board
 from racebot.queries.scores import coming_scores
 from racebot.queries.standings import listed_now, listing_of, place_of
 from racebot.races.outcome import TeamPolicy
@@ -58,8 +57,6 @@ class _OpenRoom:
     race: Race
     seen_at: datetime
     described: LiveRoom | None = None
-    edits: tuple[ResultEdit, ...] = ()
-    """Edits of the result since it was described."""
     changed: bool = True
 
 
@@ -93,8 +90,7 @@ class LiveWriter:
         if refused and not race.recorded and described is not None and not race.unlisted:
             self._former[race.name] = _last_state(described, race, refused, self.clock())
         elif not (refused or race.recorded):
-            edits = () if known is None else (*known.edits, *self._edits(known.race, race))
-            self._open[race.name] = _OpenRoom(race, self.clock(), described, edits)
+            self._open[race.name] = _OpenRoom(race, self.clock(), described)
         elif described is None and known is None:
             return
         self._woken.set()
@@ -106,12 +102,6 @@ class LiveWriter:
         if race.over and race.status != "finished":
             return race.status
         return "custom goal" if race.custom_goal else "" if race.recordable else "not recorded"
-
-    def _edits(self, before: Race, now: Race) -> list[ResultEdit]:
-        if before.result is None or now.result is None:
-            return []
-        names = {str(each.user_id): name for each, name in shown_names(now.result.entrants).items()}
-        return named_edits(edits_between(facts_of(before.result), now.result), names, self.clock())
 
     async def run(self) -> None:
         """Write the file until cancelled. It stays, so that pages show the rooms during a restart."""
@@ -143,7 +133,7 @@ class LiveWriter:
             with self.backoff.trying(item):
                 room.changed = True  # until this worked
                 fresh = await self._described(room)
-                room.described, room.edits = fresh and _edited(fresh, room.described, room.edits), ()
+                room.described = fresh and _edited(fresh, room.described, self.clock())
                 if room.described is None and self._open.get(name) is room:
                     del self._open[name]
         self._revision = revision
@@ -152,7 +142,7 @@ class LiveWriter:
         self._former = {
             name: room
             for name, room in self._former.items()
-            if room.refused is not None and (room.ended_at or room.updated_at) > now - FORGET_FINISHED
+            if room.ended_at is not None and room.ended_at > now - FORGET_FINISHED
         }
         rooms = (*(described for _, described in shown), *self._former.values())
         report = LiveReport(self.clock(), rooms, unlisted)
@@ -257,10 +247,12 @@ def _entrants(
         )
 
 
-def _edited(fresh: LiveRoom, before: LiveRoom | None, edits: tuple[ResultEdit, ...]) -> LiveRoom:
-    """Add the edits of a result to its room, with the changes that the last ones moved."""
+def _edited(fresh: LiveRoom, before: LiveRoom | None, now: datetime) -> LiveRoom:
+    """Add the edits of a result since `before` to its room, with the changes that the last ones moved."""
     if before is None:
         return fresh
+    names = {each.id: each.name for board in fresh.leaderboards for each in board.entrants}
+    edits = named_edits(edits_between(_facts(before), _facts(fresh)), names, now)
     boards = []
     for board in fresh.leaderboards:
         former = next((each for each in before.leaderboards if each.leaderboard == board.leaderboard), board)
@@ -272,6 +264,11 @@ def _edited(fresh: LiveRoom, before: LiveRoom | None, edits: tuple[ResultEdit, .
         }
         boards.append(replace(board, changes_before=moved if edits else former.changes_before))
     return replace(fresh, leaderboards=tuple(boards), edits=(*before.edits, *edits))
+
+
+def _facts(room: LiveRoom) -> dict[str, Facts]:
+    entrants = (each for board in room.leaderboards for each in board.entrants if room.finished)
+    return {each.id: (each.status.value, each.finish_time) for each in entrants}
 
 
 def _last_state(room: LiveRoom, race: Race, refused: str, now: datetime) -> LiveRoom:

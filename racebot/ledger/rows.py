@@ -130,6 +130,7 @@ class StoredRace:
     fingerprint: str
     recorded_goal: str
     note: str | None = None
+    corrected_at: datetime | None = None
 
     @property
     def position(self) -> Position:
@@ -306,7 +307,8 @@ def race_of(row: sqlite3.Row, note: str | None = None) -> StoredRace:
     name, goal, counts_on, source, fingerprint = (as_text(row[column]) for column in names)
     current = replace(result, name=name, goal=goal, leaderboard=counts_on or None)
     facts = moment_of(row["counted_at"]), source, fingerprint, as_text(result.goal)
-    return StoredRace(current, *facts, note)
+    corrected_at = row["corrected_at"] and moment_of(row["corrected_at"])
+    return StoredRace(current, *facts, note, corrected_at)
 
 
 def result_of(name: str, text: str) -> RaceResult:

@@ -163,12 +163,7 @@ class BoardTotals:
 
 
 def leaderboard_report(
-    ledger: Ledger,
-    board: Leaderboard,
-    listing: Listing,
-    *,
-    at: datetime | None = None,
-    limit: int | None = None,
+    ledger: Ledger, board: Leaderboard, listing: Listing, at: datetime | None = None, limit: int | None = None
 ) -> LeaderboardReport:
     """Return a leaderboard as it is now, or as it was at a time, with at most `limit` players, best first."""
     everybody = now = ledger.standings.now(board)
@@ -187,23 +182,11 @@ def leaderboard_report(
     first = 0 if since is None else ledger.ratings.sequence_until(board, since) + 1
     before = everybody_before(ledger, board, first, everybody, None if at is None else races)
     places_before = place_of(listed_of(before, listing, hidden, latest_of(before)))
-    return LeaderboardReport(
-        leaderboard=board.name,
-        category=board.category,
-        goals=board.goals,
-        model=board.model,
-        parameters=board.parameters,
-        races=races,
-        minimum_finishes=listing.minimum_finishes,
-        inactive_days=listing.inactive_days,
-        provisional_races=listing.provisional_races,
-        everybody=len(everybody),
-        last_race_at=latest,
-        since=since,
-        players=ListedPlayers(
-            ledger, listing, listed[:limit], places_of(listed), before, places_before, unranked
-        ),
-    )
+    of_board = board.name, board.category, board.goals, board.model, board.parameters
+    of_listing = listing.minimum_finishes, listing.inactive_days, listing.provisional_races
+    of_rows = places_of(listed), before, places_before, unranked
+    players = ListedPlayers(ledger, listing, listed[:limit], *of_rows)
+    return LeaderboardReport(*of_board, races, *of_listing, len(everybody), latest, since, players)
 
 
 def top_players(

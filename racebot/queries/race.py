@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from racebot.errors import PayloadError
-from racebot.ledger.outbox import Edit, chat_messages
+from racebot.ledger.outbox import ChatBody, Edit, MetaBody, OutboxRow
 from racebot.ledger.rows import Change, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries import (
@@ -42,6 +42,7 @@ from racebot.ratings.forecast import win_chances
 
 JUST_EDITED = timedelta(seconds=75)
 """Age of an edit up to which the changes before it are shown. Pages are drawn again each minute."""
+Facts = tuple[str, float | None]  # of an entrant: the status and the finish time
 WORDS = {"dq": "disqualified", "dnf": "did not finish", "done": "finished", "time": "has another time"}
 """What an edit says about a racer, by its kind."""
 
@@ -143,6 +144,9 @@ class RaceReport:
     goal: str
     ended_at: datetime
     source: Annotated[str, Field(description="`live`, `backfill` or `import`")]
+    corrected_at: Annotated[
+        datetime | None, Field(description="When its stored result last changed; null if it never did")
+    ]
     result: Sequence[RacedEntrant]
     leaderboards: Sequence[RaceOnBoard]
 
@@ -155,18 +159,12 @@ def race_report(ledger: Ledger, name: str) -> RaceReport:
     """
     stored, withheld = ledger.races.find(name), ledger.people.withheld()
     result = ledger.people.masked(stored.result) if withheld else stored.result
-    return RaceReport(
-        race=result.name,
-        category=result.category,
-        goal=result.goal,
-        ended_at=result.ended_at,
-        source=stored.source,
-        result=_result(result, withheld),
-        leaderboards=[
-            race_on_board(board, result, row.changes, row.note, row.sequence, withheld)
-            for board, row in ledger.ratings.of_race(result.name)
-        ],
-    )
+    about = result.name, result.category, result.goal, result.ended_at, stored.source, stored.corrected_at
+    parts = [
+        race_on_board(board, result, row.changes, row.note, row.sequence, withheld)
+        for board, row in ledger.ratings.of_race(result.name)
+    ]
+    return RaceReport(*about, _result(result, withheld), parts)
 
 
 def named_edits(edits: Iterable[Edit], names: Mapping[str, str], at: datetime) -> list[ResultEdit]:
@@ -178,20 +176,53 @@ def named_edits(edits: Iterable[Edit], names: Mapping[str, str], at: datetime) -
     ]
 
 
+def facts_of(result: RaceResult) -> dict[str, tuple[str, int | None]]:
+    """Return each entrant's status and finish time, by user id."""
+    return {e.user_id: (e.status.value, e.finish_time) for e in result.entrants if e.user_id is not None}
+
+
+def edits_between(before: Mapping[str, Facts], after: Mapping[str, Facts]) -> list[Edit]:
+    """List the edits that lead from the facts of a result to later ones."""
+    found = ((player, before.get(player, now), now) for player, now in after.items())
+    return [Edit(player, "time" if was[0] == now[0] else now[0]) for player, was, now in found if was != now]
+
+
 def changes_before(ledger: Ledger, race: str, now: datetime) -> Mapping[str, Mapping[str, int]]:
-    """Return the changes before an edit that chat has just been told, by leaderboard and player."""
-    told = [(row, body) for row, body in chat_messages(ledger.messages.of(race)) if body.changes]
-    is_new = len(told) > 1 and told[-1][1].correction and now - told[-1][0].created_at < JUST_EDITED
-    return told[-2][1].changes if is_new else {}
+    """Return the changes before those that the room was told a moment ago, by leaderboard and player."""
+    rows = ledger.messages.of(race)
+    told = [(row.created_at, changes) for row in rows if (changes := _told_changes(row))]
+    return told[-2][1] if len(told) > 1 and now - told[-1][0] < JUST_EDITED else {}
+
+
+def _told_changes(row: OutboxRow) -> Mapping[str, Mapping[str, int]]:
+    match row.message.body:
+        case ChatBody(changes=changes):
+            return changes
+        case MetaBody(boards):
+            return {e.leaderboard: {p: new - old for p, (old, new) in e.changes.items()} for e in boards}
+    return {}
 
 
 def edits_of(ledger: Ledger, race: str, names: Mapping[str, str]) -> list[ResultEdit]:
-    """Return the edits of a race that chat was told, oldest first. Several messages can tell the same one."""
+    """Return the edits of a race that chat was told, then those that came with or after its record.
+
+    Several messages can tell the same edit.
+    """
     found: dict[tuple[int, str | None, str], ResultEdit] = {}
-    for row, body in chat_messages(ledger.messages.of(race)):
-        for edit in named_edits(body.edits, names, row.created_at):
-            found.setdefault((body.correction, edit.id, edit.edit), edit)
-    return list(found.values())
+    told: Mapping[str, Facts] = {}
+    settled_at = None
+    for row in ledger.messages.of(race):
+        match row.message.body:
+            case ChatBody() as body:
+                for edit in named_edits(body.edits, names, row.created_at):
+                    found.setdefault((body.correction, edit.id, edit.edit), edit)
+                told, settled_at = (body.told, None) if body.told else (told, settled_at)
+            case MetaBody():
+                settled_at = settled_at or row.created_at
+    if (stored := ledger.races.get(race)) is None:
+        return list(found.values())
+    at = stored.corrected_at or settled_at or stored.counted_at
+    return [*found.values(), *named_edits(edits_between(told, facts_of(stored.result)), names, at)]
 
 
 def event_reports(ledger: Ledger, name: str | None = None) -> list[EventReport]:
@@ -234,17 +265,11 @@ def _result(result: RaceResult, withheld: Collection[str]) -> list[RacedEntrant]
 def _raced_entrant(
     entrant: Entrant, name: str, place_of: Mapping[Entrant, int | None], withheld: Collection[str] = ()
 ) -> RacedEntrant:
-    place = place_of.get(entrant)
-    return RacedEntrant(
-        id=None if entrant.user_id in withheld else entrant.user_id,
-        name=name,
-        place=place,
-        standing="" if entrant.finished and not place_of else result_label(entrant.status, place),
-        team=entrant.team_name or entrant.team,
-        finish_time=entrant.seconds,
-        penalty=entrant.penalty and entrant.penalty / 1e6,
-        penalty_reason=entrant.penalty_reason,
-    )
+    shown, place = None if entrant.user_id in withheld else entrant.user_id, place_of.get(entrant)
+    standing = "" if entrant.finished and not place_of else result_label(entrant.status, place)
+    team, penalty = entrant.team_name or entrant.team, entrant.penalty and entrant.penalty / 1e6
+    facts = team, entrant.seconds, penalty, entrant.penalty_reason
+    return RacedEntrant(shown, name, place, standing, *facts)
 
 
 def in_order(result: RaceResult, rated: Iterable[Change]) -> list[Change]:

@@ -146,20 +146,10 @@ def rating_changes(
             entrants = {each["user_id"]: each for each in entrants_of(race, result) if "user_id" in each}
         if player not in entrants:
             raise damaged_race(race, f"lacks {player}")
-        yield RatingChange(
-            sequence=sequence,
-            race=race,
-            ended_at=ended_at,
-            player=None if player in withheld else player,
-            name=name,
-            place=place,
-            before=points_before,
-            after=points_after,
-            races_before=races_before,
-            parts=dict(parts_of(parts)),
-            change=points_after - points_before,
-            finish_time=finish_time(entrants[player], place),
-        )
+        shown, change = None if player in withheld else player, points_after - points_before
+        facts = place, points_before, points_after, races_before, dict(parts_of(parts)), change
+        time = finish_time(entrants[player], place)
+        yield RatingChange(sequence, race, ended_at, shown, name, *facts, time)
 
 
 def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, object]) -> list[RaceDigest]:

@@ -143,8 +143,17 @@ async def test_race_that_changes_no_rating_keeps_its_last_state(
     assert board.outcome is None
 
 
-async def test_room_tells_what_moderators_edited_and_the_changes_before(writing: Writing) -> None:
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_room_tells_what_moderators_edited_and_the_changes_before(
+    writing: Writing, monkeypatch, *, restarted: bool
+) -> None:
     before = await writing.shown(finished(replace(result("r", "ann bo cy"), recorded=False)))
+    if restarted:
+        await writing.stop()
+        monkeypatch.setattr(live_writer, "JOIN_WITHIN", 0.0)
+        writing.writer = writing.made()
+        writing.start()
+        await writing.shown(replace(opened("ann", "bo"), name="orb/joined-first"))
     after = await writing.shown(finished(replace(result("r", "bo cy", dnf="ann"), recorded=False)))
     edits = writing.rooms()["orb/r"].edits
     assert {(each.name, each.edit) for each in edits} == {("Ann", "dnf"), ("Bo", "time"), ("Cy", "time")}

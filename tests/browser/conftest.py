@@ -15,7 +15,7 @@ from typing import Literal
 
 import pytest
 import uvicorn
-from builders import NOON, SECOND, entrant, result
+from builders import NOON, SECOND, entrant, live_room, racer, result
 
 pytest.importorskip("playwright", reason="browser tests need the extra racebot[dev]")
 from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
@@ -23,7 +23,7 @@ from worker_support import PATIENCE
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.live_file import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
+from racebot.live_file import LiveReport, live_path, write_live
 from racebot.queries.standings import Listing
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.standings.counting import LeaderboardConfig, RatingRules
@@ -137,8 +137,8 @@ def write_rooms(database: Path, *statuses: str, backwards: bool = False, boards:
     for number, status in enumerate(statuses, 1):
         finished = status == "finished"
         entrants = tuple(
-            LiveEntrant(
-                id=f"id-r{place:02d}",
+            racer(
+                f"r{place:02d}",
                 name=name,
                 status=EntrantStatus.DONE if finished else EntrantStatus.RACING,
                 place=place + 1 if finished else None,
@@ -146,28 +146,15 @@ def write_rooms(database: Path, *statuses: str, backwards: bool = False, boards:
                 points=1500 - place,
                 new=place == 1,
                 win_chance=1 / len(NAMES),
-                finish_chance=0.9,
                 after=1510 - 2 * place if finished else None,
                 change=10 - place if finished else None,
             )
             for place, name in enumerate(NAMES)
         )
-        board = LiveBoard("orb/any-orb", "Any Orb", entrants[:: -1 if backwards else 1])
         started_at = now - timedelta(hours=1) if status == "in_progress" else None
-        ended_at = now if finished else None
-        rooms.append(
-            LiveRoom(
-                f"orb/live-{number}",
-                "orb",
-                "Any Orb",
-                status,
-                now,
-                started_at,
-                ended_at,
-                now,
-                (board, replace(board, board="orb/second"))[:boards],
-            )
-        )
+        room = live_room(*entrants[:: -1 if backwards else 1], race=f"orb/live-{number}", status=status)
+        both = (*room.leaderboards, replace(room.leaderboards[0], board="orb/second"))
+        rooms.append(replace(room, started_at=started_at, leaderboards=both[:boards]))
     write_live(live_path(database), LiveReport(now, tuple(rooms)))
 
 

@@ -255,6 +255,9 @@ def check(tab: Tab, root: str, path: str, view: View) -> None:
         page.set_viewport_size({"width": each, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= each
         assert page.evaluate(MISPLACED) == [], each
+        assert (
+            page.evaluate("new Set([...document.querySelectorAll('.tabs a')].map(e => e.offsetTop)).size") < 2
+        )
         if each == 390:
             assert page.evaluate(SMALL) == []
     assert console == []

@@ -223,6 +223,13 @@ def test_studio_shows_the_last_result_and_the_address_of_the_choice(visit: Visit
         page.locator("[name=overlay]").select_option(kind)
         preset = page.get_by_role("link", name="On a plate")
         expect(preset).to_have_attribute("href", re.compile(f"overlay={kind}&"))
+    picker = page.get_by_label("Choose: background")
+    page.get_by_label("Background", exact=True).fill("00000000")
+    expect(picker).to_have_attribute("data-clear", "")
+    picker.fill("#ff0000")
+    expect(page.get_by_label("Background", exact=True)).to_have_value("ff0000")
+    page.get_by_label("Background", exact=True).fill("#00000080")
+    expect(page).to_have_url(re.compile("00000080"))
     choice = page.url
     page = visit(choice, scripts=False)
     expect(page.get_by_label("Most rows")).to_have_value("2")
@@ -236,10 +243,13 @@ def test_studio_shows_the_last_result_and_the_address_of_the_choice(visit: Visit
 
 
 @pytest.mark.parametrize("width", [1100, 390])
+@pytest.mark.parametrize("scrolled_by", [0, 10_000])
 def test_nothing_shifts_while_a_room_changes_its_state(
-    visit: Visit, served: str, database: Path, width: int
+    visit: Visit, served: str, database: Path, width: int, scrolled_by: int
 ) -> None:
+    write_rooms(database)
     page = visit(f"{served}races/orb/live-1", width=width)
+    page.evaluate(f"scrollTo(0, {scrolled_by})")
     page.evaluate(SHIFTS)
     status = page.locator(".hero .under")
     for state, words in (("open", "open"), ("in_progress", "in progress"), ("finished", "if recorded")):

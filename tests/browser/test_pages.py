@@ -426,6 +426,19 @@ def test_seasons_are_switched_by_keyboard_on_the_same_tab(visit: Visit, tmp_path
         expect(page.locator(".tabs [aria-current]")).to_have_text("Races")
 
 
+def test_switch_of_many_leaderboards_opens_with_a_filter(visit: Visit, tmp_path: Path) -> None:
+    races = [result(f"r{n}", "ann bo", goal=f"Søren's cup {n}") for n in range(13)]
+    with serving(rated(tmp_path / "cups.db", races)) as address:
+        page = visit(f"{address}leaderboards/orb/sren-s-cup-1/races.html")
+        page.get_by_text("13 leaderboards").click()
+        shown = page.locator(".switch li:visible a")
+        expect(shown).to_have_count(13)
+        page.keyboard.type("soren's cup 1")
+        expect(shown).to_have_text([f"Søren's cup {n}" for n in (10, 11, 12, 1)])
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile("sren-s-cup-10/races"))
+
+
 def test_search_forgives_accents_and_typos(visit: Visit, served: str, exported: Path) -> None:
     page = visit()
     with hosted(exported) as address:
@@ -498,6 +511,9 @@ def test_times_are_told_from_now_or_in_the_zone_of_the_reader(opened: Open, serv
     for path in (RACE, f"{BOARD}/races.html"):
         page.goto(f"{served}{path}")
         expect(page.locator("time[data-hour]").first).to_have_text("29 Apr 2026, 08:00")
+    page = opened(timezone_id="Pacific/Kiritimati")  # 14 hours ahead of UTC
+    page.goto(served)
+    expect(page.locator(".latest time").first).to_have_text("30 Apr 2026")
 
 
 def test_phones_load_three_small_avatars_of_a_list(opened: Open, tmp_path: Path) -> None:

@@ -41,11 +41,6 @@ def test_overtaking_moves_places(merge: Merge) -> None:
     assert moved(view) == {"Bo": Movement(110, 1), "Ann": Movement(-110, -1)}
 
 
-def test_newcomer_has_no_movement(merge: Merge) -> None:
-    view = merge([result("a", "ann bo"), result("b", "cy ann", after=240)])
-    assert [player.name for player in report(view).players if player.moved is None] == ["Cy"]
-
-
 def test_player_not_listed_before_moves_in_points_only(merge: Merge) -> None:
     view = merge(listing=Listing(minimum_finishes=2))
     # Only Ann and Bo have finished twice, and not before c.
@@ -108,12 +103,6 @@ def test_months_have_their_races_newest_first(merge: Merge) -> None:
         (date(2026, 4, 1), ["orb/c"]),
         (date(2026, 3, 1), ["orb/a", "orb/b"]),
     ]
-
-
-def test_standings_begin_with_the_leaderboard_last_raced_on(merge: Merge) -> None:
-    view = merge([result("a", "ann bo", goal="First"), result("b", "ann cy", goal="Second", after=1)])
-    assert [found.leaderboard for _, found in view.standings("id-ann")] == ["Second", "First"]
-    assert [found.leaderboard for _, found in view.standings("id-bo")] == ["First"]
 
 
 # How a leaderboard is explained

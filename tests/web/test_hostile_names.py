@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from xml.etree import ElementTree as ET
 
 import pytest
-from builders import NOON, entrant, result
+from builders import NOON, entrant, racer, result
 from PIL import Image
 
 from racebot import addresses
@@ -31,7 +31,6 @@ from racebot.web.site.ledger_view import Document, LedgerView, Publication
 from racebot.web.site.live_rooms import LiveReader
 
 from .conftest import SIMPLE, Seen, document_at
-from .test_live import racer
 
 NAMES = (
     "<script>alert(1)</script>",

@@ -18,7 +18,7 @@ from unittest.mock import AsyncMock
 import httpx
 import pytest
 import uvicorn
-from builders import existing, result
+from builders import existing, live_room as room, racer, result
 from openapi_schema_validator import OAS31Validator
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
@@ -28,8 +28,8 @@ from racebot.addresses import BadQueryError
 from racebot.errors import LedgerUnavailable
 from racebot.ledger.outbox import ChatBody, Edit, Message
 from racebot.ledger.store import Ledger
-from racebot.live_file import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, write_live
-from racebot.queries.race import ResultEdit, race_on_board
+from racebot.live_file import LiveReport, LiveRoom, live_path, write_live
+from racebot.queries.race import ResultEdit, facts_of, race_on_board
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.standings import orders
 from racebot.standings.counting import RatingRules
@@ -43,42 +43,12 @@ from racebot.web.site.ledger_view import Document, Publication
 from racebot.web.site.live_rooms import LiveReader
 
 from .conftest import RACES, SIMPLE, listening
+from .test_scores import SCORED
 
 NOW = datetime.now(UTC)
 BOARD = "orb/any-orb"
 FOLLOWING = ("/overlay/room/orb", "/overlay/player/id-ann/room")
 """Overlays that follow the current room of a category or player."""
-
-
-def racer(name: str, /, **facts: object) -> LiveEntrant:
-    made = LiveEntrant(
-        id=f"id-{name}",
-        name=name.title(),
-        status=EntrantStatus.RACING,
-        place=None,
-        finish_time=None,
-        points=1000,
-        new=False,
-        win_chance=0.5,
-        finish_chance=0.75,
-        after=None,
-        change=None,
-    )
-    return replace(made, **facts)  # type: ignore[arg-type]
-
-
-def room(*entrants: LiveEntrant, race: str = "orb/live-1", status: str = "open") -> LiveRoom:
-    return LiveRoom(
-        race=race,
-        category="orb",
-        goal="Any Orb",
-        status=status,
-        opened_at=NOW,
-        started_at=None,
-        ended_at=NOW if status == "finished" else None,
-        updated_at=NOW,
-        leaderboards=(LiveBoard(BOARD, "Any Orb", entrants),),
-    )
 
 
 OPEN = room(
@@ -89,6 +59,7 @@ FINISHED = room(
     racer("ann", status=EntrantStatus.DNF, points=1190, after=1180, change=-10, rank_before=2, rank_after=4),
     status="finished",
 )
+IN: dict[str, Any] = {"leaderboards": FINISHED.leaderboards}
 
 
 def test_streams_of_racers_who_are_live_are_linked_one_by_one_and_together(live: Live) -> None:
@@ -252,19 +223,22 @@ def test_page_of_a_race_that_changes_no_rating_keeps_its_result(live: Live, refu
 
 
 @pytest.mark.parametrize(
-    ("facts", "news"),
+    ("facts", "news", "leads"),
     [
-        ({}, "2 racers, Ann 73% to win"),
-        ({"status": "in_progress"}, "2 racers, Ann 73% to win"),
-        ({"leaderboards": FINISHED.leaderboards, "status": "in_progress"}, "1/2 in, Zoe first, 1:02:03"),
-        ({"leaderboards": FINISHED.leaderboards, "status": "finished"}, "Zoe won, 1:02:03 (if recorded)"),
+        ({}, "2 racers, Ann 73% to win", "Ann 73% to win · Zoe 27% to win"),
+        ({"status": "in_progress"}, "2 racers, Ann 73% to win", "Ann 73% to win"),
+        (IN | {"status": "in_progress"}, "1/2 in, Zoe first, 1:02:03", "1 Zoe 1:02:03 · DNF Ann"),
+        (IN | {"status": "finished"}, "Zoe won, 1:02:03 (if recorded)", "1 Zoe 1:02:03"),
     ],
 )
-def test_link_to_a_live_race_tells_how_it_stands(live: Live, facts: dict[str, Any], news: str) -> None:
+def test_link_to_a_live_race_tells_how_it_stands(
+    live: Live, facts: dict[str, Any], news: str, leads: str
+) -> None:
     live.app = application(live.ledger.path, Publication(url="https://pages.example"))
     live.write(replace(OPEN, **facts))
     page = live.get("/races/orb/live-1").text
     assert f'property="og:title" content="live-1: {news}"' in page
+    assert f'property="og:description" content="Any Orb, orb · {leads}' in page
     assert "https://pages.example/cards/races/orb/live-1.png" in page
     assert live.get("/cards/races/orb/live-1.png").headers["content-type"] == "image/png"
     assert live.get("/cards/races/orb/live-9.png").status_code == 404
@@ -305,6 +279,28 @@ def test_page_of_a_recorded_race_tells_of_its_edits(live: Live) -> None:
         assert "Bo disqualified. The changes are new." in words(answer) and "id-gone" not in answer.text
         assert re.findall("<s [^>]+>([^<]+)</s>", answer.text) == ["+77"] * struck
         live.ledger.connection.write("DELETE FROM outbox WHERE guid = ?", f"{number}")
+
+
+@pytest.mark.parametrize(
+    ("results", "told", "words_of_edit"),
+    [
+        (("bo ann", "ann bo"), False, "the result was corrected"),
+        (("bo ann", "ann bo"), True, "Ann has another time"),
+        (("ann bo",), True, "Ann has another time"),
+        (("bo ann",), True, ""),
+    ],
+)
+def test_page_of_a_recorded_race_tells_of_edits_with_and_after_its_record(
+    live: Live, results: tuple[str, ...], words_of_edit: str, *, told: bool
+) -> None:
+    if told:
+        body = ChatBody("Bo", told=facts_of(result("soon-1", "bo ann")))
+        live.ledger.messages.put(Message("orb/soon-1", "orb", "first", body), NOW)
+    for finishers in results:
+        live.settler.settle(result("soon-1", finishers), NOW)
+    shown = words(live.get("/races/orb/soon-1"))
+    assert words_of_edit in shown
+    assert shown.count("The changes are new") == bool(words_of_edit)
 
 
 def test_rooms_of_a_demo_have_no_links_to_the_site(live: Live) -> None:
@@ -456,18 +452,31 @@ def test_overlays_show_odds_then_coming_changes_then_final_ones(
     assert words(live.get(f"/overlay/{path}")) == shown
 
 
+@pytest.mark.parametrize(("rooms", "last"), [([OPEN], "73%"), ([RACING], "50%")])
+def test_overlays_of_a_league_show_scores_before_its_race_ends(
+    live: Live, rooms: list[LiveRoom], last: str
+) -> None:
+    # Ann ran two of four races in 60 minutes at a par of 60:30, and the mean is over three.
+    live.app = application(live.ledger.path, Publication(lambda _: SCORED))
+    live.write(*rooms)
+    score = f"{2 * 100 * (2 - 60 / 60.5) / 3:.1f}"
+    shown = words(live.get("/overlay/room/orb/live-1"))
+    assert f"Ann {score} {last}" in shown and "1190" not in shown and "1000" not in shown
+    assert words(live.get("/overlay/player/id-ann")).startswith(f"Ann {score} 1st by score · {last}")
+    assert "Zoe no score yet" in words(live.get("/overlay/player/id-zoe"))
+
+
 def at(race: str, status: str, hours: float, *, board: str = BOARD) -> LiveRoom:
     """A room with Ann that was opened, that started, or that ended, some hours ago."""
     moment = datetime.now(UTC) - timedelta(hours=hours)
     entrant = (
         racer("ann", place=1, after=1200, change=int(10 * hours)) if status == "finished" else racer("ann")
     )
-    made = room(entrant, race=f"orb/{race}", status=status)
-    boards = tuple(replace(each, board=board) for each in made.leaderboards)
+    made = room(entrant, race=f"orb/{race}", status=status, board=board)
     ended_at = moment if status == "finished" else None
     started_at = moment if status == "in_progress" else None
     opened_at = moment - timedelta(hours=1 if started_at else 0)
-    return replace(made, opened_at=opened_at, started_at=started_at, ended_at=ended_at, leaderboards=boards)
+    return replace(made, opened_at=opened_at, started_at=started_at, ended_at=ended_at)
 
 
 RUNNING, OPENED, ENDED = ("running", "in_progress", 9), ("opened", "open", 1), ("ended", "finished", 0.1)

@@ -46,17 +46,6 @@ def test_hall_of_fame_has_one_peak_and_one_streak_for_each_player(merge: Merge) 
     assert hall_of_fame(view.ledger, board.stored, settled=6).peaks == []
 
 
-def test_hidden_players_are_not_in_the_hall_of_fame(merge: Merge) -> None:
-    view = merge([result(f"r{n}", "ann bo", after=n) for n in range(3)])
-    view.ledger.connection.db.execute(
-        "INSERT INTO orders (given_at, kind, subject, reason) VALUES ('2026-03-01', 'hide', 'id-ann', '')"
-    )
-    (board,) = view.boards
-    fame = hall_of_fame(view.ledger, board.stored, settled=0)
-    assert [each.player.id for each in fame.peaks] == ["id-bo"]
-    assert (fame.streaks, fame.upsets) == ([], [])
-
-
 @pytest.mark.parametrize("listing", [Listing(), Listing(minimum_finishes=2), Listing(inactive_days=5)])
 def test_leaderboard_at_a_past_date_is_the_one_of_that_day(merge: Merge, listing: Listing) -> None:
     races = [

@@ -82,6 +82,8 @@ def test_preview_and_card_of_a_league_show_its_leader_by_score(merge: Merge, dra
     page = page_at(view, BOARD)
     title, about = (page[page.index(each) :].partition(">")[0] for each in ('"og:title"', '"description"'))
     assert "Ann leads with a score of 67." in title and "1 Ann 67." in about and "2 qualify" in about
+    ann = page_at(view, "players/id-ann/orb/any-orb.html").partition("</head>")[0]
+    assert 'content="Ann: score 67.2, 1st of 5 on Any Orb"' in ann and "1190" not in ann
     document_at(view, "cards/leaderboards/orb/any-orb.png")
     assert [text for text in drawn if text.startswith("67.")] and "1190" not in drawn
 
@@ -110,6 +112,8 @@ def test_feed_of_a_league_tells_who_changed_places(
     feed = page_at(LedgerView(view.ledger, ordered), "leaderboards/orb/any-orb/feed.xml")
     for summary, expected in zip(re.findall("<summary>(.*)</summary>", feed), moves, strict=False):
         assert expected in summary and ("(" in expected or f" · {expected}" in summary)
+    of_cy = page_at(LedgerView(view.ledger, ordered), "players/id-cy/orb/any-orb/feed.xml")
+    assert re.findall("<title>(.* passed .*)</title>", of_cy) == ([] if by_rating else ["Ann, Bo passed Cy"])
 
 
 @pytest.mark.parametrize("by_rating", [False, True])

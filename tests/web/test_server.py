@@ -93,6 +93,8 @@ def test_api_index_is_a_page_for_browsers_and_json_for_programs(get: Get, accept
         (f"{BOARD}?order=bogus", 400, "order: must be up or down"),
         (f"{BOARD}?page=x", 400, "page: must be a number"),
         (f"{BOARD}?page=9", 404, "Page not found"),
+        ("/leaderboards/orb/any-orb/races?page=9", 404, "Page not found"),
+        ("/players/id-ann/orb/any-orb/opponents?page=9", 404, "Page not found"),
         (f"{BOARD}?q=a&page=9", 404, "Page not found"),
         ("/players/id-ann/orb/any-orb/races-9", 404, "Page not found"),
         (f"{BOARD}?page=0", 400, "page: must be a number"),

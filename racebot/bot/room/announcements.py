@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -16,9 +16,10 @@ from racebot.chat import info_box, rating_message
 from racebot.chat.links import race_page, rating_buttons
 from racebot.chat.rating_message import race_scores
 from racebot.ledger.orders import Order, OrderKind
-from racebot.ledger.outbox import Body, ChatBody, Delivery, Edit, InfoBody, Message, MetaBody, chat_messages
+from racebot.ledger.outbox import Body, ChatBody, Delivery, InfoBody, Message, MetaBody, chat_messages
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import new_places
+from racebot.queries.race import edits_between, facts_of
 from racebot.queries.scores import scored
 from racebot.queries.standings import listing_of
 from racebot.races.result import RaceResult
@@ -77,7 +78,7 @@ class Announcements:
         if last is None:
             body = ChatBody("", result=key)
             return "announcement" if self._put_changes(rated, body, settled=settled) else None
-        edits = edits_between(last.told, result)
+        edits = edits_between(last.told, facts_of(result))
         named = [self._shown(each, settled=settled) for each in rated if each.changes]
         entries = rating_message.entries(named, self.settings.texts)
         if not edits and list(entries.values()) == list(last.entries.values()):
@@ -292,23 +293,3 @@ def shown_race(ledger: Ledger, settings: Settings, rated: RatedRace, *, settled:
         changes=tuple(each for each in rated.changes if each.player not in hidden),
         moves=moves,
     )
-
-
-def facts_of(result: RaceResult) -> dict[str, tuple[str, int | None]]:
-    """Return each entrant's status and finish time, by user id."""
-    return {e.user_id: (e.status.value, e.finish_time) for e in result.entrants if e.user_id is not None}
-
-
-def edits_between(before: Mapping[str, tuple[str, int | None]], after: RaceResult) -> list[Edit]:
-    """List the entrants whose result differs from the facts of an earlier one.
-
-    Each has the new status, or `time` if only the time changed.
-    """
-    now = facts_of(after)
-    edits = []
-    for player, (status, time) in now.items():
-        if player in before and before[player][0] != status:
-            edits.append(Edit(player, status))
-        elif player in before and before[player][1] != time:
-            edits.append(Edit(player, "time"))
-    return edits

@@ -33,24 +33,13 @@ MOST_FOUND = 50  # the most players that a search by name returns
 
 def all_leaderboards(request: PageRequest) -> types.LeaderboardsAnswer:
     view = request.view
-    return types.LeaderboardsAnswer(
-        [
-            types.BoardSummary(
-                board.address.stem,
-                board.name,
-                board.category,
-                board.stored.goals,
-                board.stored.model,
-                totals.races,
-                totals.last_race_at,
-                board.final_since,
-                totals.listed,
-                page_of(view, board.address.page()),
-            )
-            for board in view.boards
-            for totals in [view.totals(board)]
-        ]
-    )
+    found = []
+    for board in view.boards:
+        totals, page = view.totals(board), page_of(view, board.address.page())
+        of_board = board.address.stem, board.name, board.category, board.stored.goals, board.stored.model
+        of_races = totals.races, totals.last_race_at, board.final_since, totals.listed
+        found.append(types.BoardSummary(*of_board, *of_races, page))
+    return types.LeaderboardsAnswer(found)
 
 
 def leaderboard(request: PageRequest, board: Board) -> types.LeaderboardPart:

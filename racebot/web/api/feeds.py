@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import islice, pairwise
+from itertools import islice
 from typing import NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
@@ -13,7 +13,7 @@ from racebot import addresses
 from racebot.queries import races as queries
 from racebot.queries.player import PlayedRace, PlayerStanding
 from racebot.queries.records import podium
-from racebot.scoring.table import standings
+from racebot.scoring.table import LeagueStanding, ScoredRace, ScoreTable, standings
 from racebot.text.format import integer, ordinal, signed, timer
 from racebot.web.html import templating
 from racebot.web.html.fragments import places
@@ -25,6 +25,9 @@ RESULTS = 10  # most racers named in the summary of a race
 _NEVER = datetime(2000, 1, 1, tzinfo=UTC)  # when a leaderboard without races was updated: a feed must say
 
 Entry = tuple[queries.RaceRow | PlayedRace, str, str]  # A race with its title and what happened in it
+Passed = tuple[str, datetime, list[str], str, str]
+"""A race with its end, the names of those who passed a player, their results, and the player's number."""
+Racers = dict[str, LeagueStanding]
 
 
 class News(NamedTuple):
@@ -56,18 +59,13 @@ def _moves(request: PageRequest, board: Board, races: Sequence[queries.RaceRow])
     if table is None:
         return {}
     named, found = view.rated_players | {each.id: each for each in table.standings}, {}
-    ends = range(max(0, len(table.races) - ENTRIES), len(table.races) + 1)
-    by_score = [standings(table.races[:end], table.rules, view.hidden).standings for end in ends]
-    by_end = [{each.id: each.place for each in rows} for rows in by_score]
-    scored = dict(
-        zip((each.result.name for each in table.races[ends.start :]), pairwise(by_end), strict=True)
-    )
+    scored = {race.result.name: places for race, *places in _tables(request, table)}
     for race in races:
         if board.listing.by_rating:
             moved = places(view, board, race)
         else:
             before, after = scored.get(race.race, ({}, {}))
-            moved = {player: (before.get(player), place) for player, place in after.items()}
+            moved = {p: (before[p].place if p in before else None, each.place) for p, each in after.items()}
         moves = sorted(
             (new, plain_name(named[player].name, 40), old)
             for player, (old, new) in moved.items()
@@ -76,6 +74,17 @@ def _moves(request: PageRequest, board: Board, races: Sequence[queries.RaceRow])
         texts = (f"{name} {ordinal(old) if old else 'new'} → {ordinal(new)}" for new, name, old in moves)
         found[race.race] = ", ".join(islice(texts, RESULTS))
     return found
+
+
+def _tables(request: PageRequest, table: ScoreTable) -> Iterator[tuple[ScoredRace, Racers, Racers]]:
+    """Yield the last races of a league, each with the racers by id before and after it."""
+    before: Racers | None = None
+    for end in range(max(0, len(table.races) - ENTRIES), len(table.races) + 1):
+        rows = standings(table.races[:end], table.rules, request.view.hidden).standings
+        after = {each.id: each for each in rows}
+        if before is not None:
+            yield table.races[end - 1], before, after
+        before = after
 
 
 def player_feed(request: PageRequest, board: Board, player: str) -> Content:
@@ -102,9 +111,31 @@ def player_feed(request: PageRequest, board: Board, player: str) -> Content:
 
 
 def _passed(request: PageRequest, board: Board, standing: PlayerStanding) -> list[News]:
-    view, points, found = request.view, standing.points, []
+    table = request.view.ordering_league(board)
+    passed = _by_score(request, table, standing.id) if table else _by_rating(request, board, standing)
+    name, found = plain_name(standing.name), []
+    for race, at, names, results, own in passed:
+        told = f"{', '.join(names)} passed {name}", f"In {slug(race)}: {results}; {name} {own}"
+        found.append(News(*told, at, addresses.RACE.path(race=race), "?passed"))
+    return found
+
+
+def _by_score(request: PageRequest, table: ScoreTable, player: str) -> Iterator[Passed]:
+    for race, before, after in _tables(request, table):
+        if player in before:
+            own, was = after[player], before[player]
+            others = [each for each in after.values() if each.id in before and each.place < own.place]
+            by = {each.id: each.total.score for each in others if before[each.id].place >= was.place}
+            if scores := {plain_name(e.name, 40): by[e.id] for e in table.standings if e.id in by}:
+                results = ", ".join(f"{name} {score:.1f}" for name, score in scores.items())
+                total = f"{own.total.score:.1f}"
+                yield race.result.name, race.result.ended_at, [*scores], results, total
+
+
+def _by_rating(request: PageRequest, board: Board, standing: PlayerStanding) -> Iterator[Passed]:
+    view, points = request.view, standing.points
     if standing.place is None:
-        return []
+        return
     races = {race.sequence: race for race in queries.latest_races(view.ledger, board.key, ENTRIES)}
     changes = list(queries.rating_changes(view.ledger, board.key, min(races) - 1))
     listed = {row.player for row in view.report(board).players.rows}
@@ -113,12 +144,9 @@ def _passed(request: PageRequest, board: Board, standing: PlayerStanding) -> lis
         before = next((each.before for each in of_race if each.player == standing.id), points)
         others = [e for e in of_race if e.races_before and e.player in listed and e.player != standing.id]
         if by := [each for each in others if each.before <= before and each.after > points]:
-            names = ", ".join(plain_name(each.name, 40) for each in by)
-            title = f"{names} passed {plain_name(standing.name)}"
-            summary = f"In {slug(race.race)}: {_results(by)}; {plain_name(standing.name)} {integer(points)}"
-            found.append(News(title, summary, race.ended_at, addresses.RACE.path(race=race.race), "?passed"))
+            names = [plain_name(each.name, 40) for each in by]
+            yield race.race, race.ended_at, names, _results(by), integer(points)
         points = before
-    return found
 
 
 def _final_news(request: PageRequest, board: Board) -> list[News]:

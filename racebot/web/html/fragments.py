@@ -69,7 +69,8 @@ def shown_standing(entrant: LiveEntrant | RatedEntrant | RacedEntrant) -> str:
 
 
 def date(moment: datetime) -> Markup:
-    return Markup(f'<time datetime="{iso(moment)}">{day(moment)}</time>')  # noqa: S704 - numbers and months
+    """Return a date in UTC, which a script turns into the reader's own."""
+    return Markup(f'<time datetime="{iso(moment)}" data-day>{day(moment)}</time>')  # noqa: S704 - numbers
 
 
 def hour(moment: datetime) -> Markup:

@@ -142,7 +142,7 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
         return Moved(board.address.page())
     report = view.report(board, choice.moment) if choice.moment else view.report(board)
     players = _chosen(view, report, choice)
-    number = whole_number(request.query, "page", page) if request.query.get("page") else page
+    number = page_number(request.query, page)
     count = max(1, -(-len(players) // PAGE_SIZE))
     if not 1 <= number <= count:
         return None
@@ -198,6 +198,10 @@ def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[Page
     return pages
 
 
+def page_number(query: Mapping[str, str], default: int) -> int:
+    return whole_number(query, "page", default) if query.get("page") else default
+
+
 def older_race_pages(total: int) -> int:
     """Return the number of pages of older races. They never change: the newest page holds 50 to 99."""
     return max(0, total // RACES_ON_A_PAGE - 1)
@@ -211,10 +215,15 @@ def race_span(total: int, number: int | None) -> tuple[int, int]:
 
 
 def race_pages(
-    total: int, number: int | None, page: Callable[[int | None], str]
+    total: int, number: int | None, query: Mapping[str, str], page: Callable[[int | None], str]
 ) -> tuple[int, int, list[PageLink]] | None:
-    """Return a page's first and last race, and its pager; None without such a page."""
+    """Return a page's first and last race, and its pager; None without such a page.
+
+    `number` is from the oldest page; a `page` of the query is from the newest.
+    """
     older = older_race_pages(total)
+    if asked := page_number(query, 0):
+        number = None if asked == 1 else older + 2 - asked
     if number is not None and not 1 <= number <= older:
         return None
     current = 1 if number is None else older + 2 - number
@@ -242,7 +251,11 @@ def _chosen(
 
 def races(request: PageRequest, board: Board, number: int | None = None) -> Content:
     total = request.view.ledger.ratings.count(board.stored)
-    found = race_pages(total, number, lambda page: link(request.path, board.address.of(RACES, number=page)))
+
+    def page_link(page: int | None) -> str:
+        return link(request.path, board.address.of(RACES, number=page))
+
+    found = race_pages(total, number, request.query, page_link)
     if found is None:
         return None
     first, last, pages = found

@@ -137,11 +137,12 @@ def _page(part: Callable[..., Document], part_route: Route) -> Callable[..., Con
 
 def _race_rows(request: PageRequest, race: str | None) -> Document:
     """Render what is known about a race: its odds, the changes to come, or the final changes."""
-    room = None if race is None else request.view.live_room(race)
+    report = None if race is None else request.view.race(race)
+    room = None if race is None or report else request.view.live_room(race)
     boards: list[tuple[str | None, str, Sequence[Any]]] = []
     if room is not None:
         boards = [(each.board, each.leaderboard, each.entrants) for each in room.leaderboards]
-    elif race is not None and (report := request.view.race(race)) is not None:
+    elif report is not None:
         pairs = zip(request.view.boards_of(report), report.leaderboards, strict=True)
         boards = [(board.address.stem, board.name, part.placed) for board, part in pairs]
     stem, name, rows = next((each for each in boards if _wanted(request, each[0])), ("", "", ()))

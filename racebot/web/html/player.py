@@ -22,7 +22,7 @@ from racebot.queries.races import races_numbered
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import integer
 from racebot.web.html import charts, templating
-from racebot.web.html.leaderboard import pager, race_pages
+from racebot.web.html.leaderboard import page_number, pager, race_pages
 from racebot.web.site.formats import day, shown_name
 from racebot.web.site.ledger_view import Board, Content, PageRequest
 
@@ -102,7 +102,7 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
     def page_link(page: int | None) -> str:
         return link(request.path, board.address.of(addresses.PLAYER_RACES, player=player, number=page))
 
-    listed = race_pages(len(record.history), number, page_link)
+    listed = race_pages(len(record.history), number, request.query, page_link)
     if listed is None:
         return None
     first, last, pages = listed
@@ -119,7 +119,7 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
 
 
 def opponents(request: PageRequest, board: Board, player: str, number: int | None = None) -> Content:
-    number = 1 if number is None else number
+    number = page_number(request.query, number or 1)
     record = request.view.player(board, player)
     if record is None:
         return None

@@ -64,7 +64,7 @@ class Document:
 
 
 class RaceScore(NamedTuple):
-    """A racer's score in a race, and the racer's place in the table now."""
+    """A racer's score in a race, or in all, and the racer's place in the table now."""
 
     score: float
     place: int
@@ -298,6 +298,11 @@ class LedgerView:
         at = [n for n, each in enumerate(table.races) if each.result.name == race] if table else []
         rows = table.standings if table and at else ()
         return {each.id: RaceScore(own.score, each.place) for each in rows if (own := each.scores[at[0]])}
+
+    def total_scores(self, board: Board) -> dict[str, RaceScore]:
+        """Return all racers' scores and places now, by player; none unless scores order the leaderboard."""
+        table = self.ordering_league(board)
+        return {each.id: RaceScore(each.total.score, each.place) for each in table.standings} if table else {}
 
     def coming_scores(self, live: LiveBoard) -> dict[str, ComingScore]:
         """Return the same for a race that is not recorded yet, with the place that its record makes."""

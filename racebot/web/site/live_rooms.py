@@ -127,4 +127,4 @@ def _without(room: LiveRoom, hidden: Set[str]) -> LiveRoom:
         scores = tuple(each for each in board.scores if each.id not in hidden)
         outcome = None if named else board.outcome
         boards.append(replace(board, entrants=entrants, scores=scores, outcome=outcome))
-    return replace(room, leaderboards=tuple(boards))
+    return replace(room, leaderboards=tuple(boards), edits=tuple(e for e in room.edits if e.id not in hidden))

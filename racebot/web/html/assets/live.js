@@ -134,6 +134,7 @@
     last = text;
     const fresh = new DOMParser().parseFromString(last, "text/html").body;
     const page = anchor && document.getElementById(anchor)?.dataset.page, changed = shown.querySelector("table.race");
+    const footer = document.querySelector("footer"), top = footer?.getBoundingClientRect().top;
     show(fresh);
     if (page && !document.getElementById(anchor)) location.replace(page); // it has just been recorded
     final = shown.querySelector("[data-recorded]") !== null;
@@ -144,6 +145,7 @@
     if (!notice) return fit();
     window.racebot.refresh();
     if (!changed) window.racebot.openOwn();
+    if (top < innerHeight) scrollBy({top: footer.getBoundingClientRect().top - top, behavior: "instant"}); // a footer in view stays where it is
   };
   const follow = () => {
     stop();

@@ -217,6 +217,7 @@
     for (const link of document.querySelectorAll("a[data-whole]")) link.textContent = link.href;
     for (const each of document.querySelectorAll("s[data-from]")) if (Date.now() - new Date(each.dataset.from) > 6e4) each.remove();
     for (const time of document.querySelectorAll("time[data-hour]")) time.textContent = local(time);
+    for (const time of document.querySelectorAll("time[data-day]")) time.textContent = local(time).split(",")[0];
     for (const time of document.querySelectorAll("time[data-time]")) time.textContent = new Date(time.dateTime).toTimeString().slice(0, 5);
     for (const time of document.querySelectorAll("time[title]")) time.title = local(time);
     for (const time of document.querySelectorAll("time[data-ago]")) {
@@ -315,9 +316,25 @@
     table.caption.querySelector("span").textContent = "your zone";
   }
 
-  for (const field of document.querySelectorAll(".switch input")) field.addEventListener("input", () => {
-    for (const each of field.closest("ul").children) each.hidden = each.matches(":has(a)") && !plain(each.textContent).includes(plain(field.value.trim()));
-  });
+  // The switch opens with its filter, which names the other leaderboards first, and follows Enter to the first of them.
+  for (const field of document.querySelectorAll(".switch input")) {
+    const rows = [...field.closest("ul").querySelectorAll("li:has(a)")], own = rows.find(row => row.querySelector("[aria-current]"));
+    const filter = () => {
+      const wanted = plain(field.value.trim());
+      for (const row of rows) row.hidden = ![plain(row.textContent), row.dataset.latin ?? ""].some(name => name.includes(wanted));
+      if (wanted) rows[0].parentNode.append(own);
+      else field.closest("li").after(...rows);
+    };
+    field.addEventListener("input", filter);
+    field.addEventListener("keydown", event => {
+      if (event.key === "Enter") field.closest("ul").querySelector("li:has(a):not([hidden]) a")?.click();
+    });
+    field.closest("details").addEventListener("toggle", ({target}) => {
+      field.value = "";
+      filter();
+      if (target.open && matchMedia("(pointer: fine)").matches) field.focus();
+    });
+  }
   const openSwitches = () => [...document.querySelectorAll("details.switch[open]")];
   document.addEventListener("click", event => {
     for (const each of openSwitches()) if (!each.contains(event.target)) each.open = false;
@@ -336,20 +353,24 @@
     const words = form.querySelector("[data-error]"), wrong = [...form.querySelectorAll(":invalid[pattern]")].map(each => each.labels[0].textContent.trim());
     if (words) words.textContent = wrong.length ? words.dataset.error.replace("{colors}", wrong.join(", ")) : "";
     for (const each of form.querySelectorAll("[data-of]")) each.toggleAttribute("data-off", !each.dataset.of.split(" ").includes(form.overlay.value));
+    for (const picker of form.querySelectorAll("[type=color]")) {
+      const field = picker.previousElementSibling, given = (field.value || field.placeholder).replace("#", ""), digits = given.length < 6 ? given.replace(/./g, "$&$&") : given;
+      picker.value = `#${digits.slice(0, 6)}`;
+      picker.toggleAttribute("data-clear", digits.slice(6) === "00");
+    }
   };
   for (const form of document.querySelectorAll("form[data-found]")) {
     tell(form);
     form.addEventListener("input", ({target}) => {
-      const field = target.previousElementSibling, picker = target.nextElementSibling;
-      if (target.type === "color") field.value = target.value.slice(1) + field.value.replace("#", "").slice(6);
-      else if (picker?.type === "color") picker.value = `#${target.value.replace("#", "").slice(0, 6)}`;
+      const field = target.previousElementSibling;
+      if (target.type === "color") field.value = target.value.slice(1) + (target.matches("[data-clear]") ? "" : field.value.replace("#", "").slice(6)); // a chosen color is seen
+      tell(form);
     });
     let latest = 0, pause = 0;
     const ask = async () => {
       const turn = ++latest, address = new URL(form.action);
       address.search = new URLSearchParams(new FormData(form));
-      if (!form.checkValidity()) return tell(form);
-      tell(form);
+      if (!form.checkValidity()) return;
       const page = !form.q || form.q.value.trim() ? await pageAt(address).catch(() => null) : document.implementation.createHTMLDocument();
       if (!page || turn !== latest) return;
       document.getElementById(form.dataset.found).replaceChildren(...page.querySelectorAll("#results > *"));
