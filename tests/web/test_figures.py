@@ -35,12 +35,6 @@ def test_movement_is_that_of_the_week_before_the_last_race(view: LedgerView) -> 
     assert moved(view) == {name: Movement(change, 0) for name, change in changes.items()}
 
 
-def test_overtaking_moves_places(merge: Merge) -> None:
-    view = merge([result("a", "ann bo"), result("b", "bo ann", after=240)])
-    # Ann 1100, Bo 900; then Bo gains a fifth of the 11 in 20 that spoke for Ann.
-    assert moved(view) == {"Bo": Movement(110, 1), "Ann": Movement(-110, -1)}
-
-
 def test_player_not_listed_before_moves_in_points_only(merge: Merge) -> None:
     view = merge(listing=Listing(minimum_finishes=2))
     # Only Ann and Bo have finished twice, and not before c.
