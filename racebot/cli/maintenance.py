@@ -52,10 +52,10 @@ def verify(database: Database = None) -> None:
             totals = board_totals(ledger, board, Listing())
             with common.progress_bars(transient=True) as advance:
                 found = verification.verify(ledger, board, partial(advance, board.name, total=totals.races))
-            problems += [replace(problem, text=f"{board.name}: {problem}") for problem in found]
+            problems += [replace(problem, text=f"{board.name}: {problem.text}") for problem in found]
             tell(f"{board.name}: {counted(totals.races, 'race')}, {counted(totals.listed, 'player')}")
     for problem in problems[:20]:
-        tell(str(problem), to=notices)
+        tell(problem.text, to=notices)
     damage = [problem for problem in problems if problem.remedy is not None]
     if damage:
         remedies = ", then ".join(dict.fromkeys(str(problem.remedy) for problem in damage))

@@ -285,10 +285,12 @@ class Standings(LedgerTable):
             ends[player] = self._connection.value(latest, board.key, sequence, player)
         return {player: moment_of(at) if at else START.counted_at for player, at in ends.items()}
 
-    def replace(self, board: Leaderboard, standings: Sequence[Standing]) -> None:
-        """Replace players' standings. A player without races loses the standing."""
+    def replace(self, board: Leaderboard, standings: Sequence[Standing], *, every: bool = False) -> None:
+        """Replace these players' standings, or everybody's. A player without races loses the standing."""
         self._connection.ratings_written += 1
         with self._connection.transaction():
+            if every:
+                self._connection.write("DELETE FROM standings WHERE leaderboard = ?", board.key)
             sql = "DELETE FROM standings WHERE leaderboard = ? AND player = ?"
             self._connection.write_many(sql, [(board.key, s.player) for s in standings if not s.races])
             of_board = {"leaderboard": board.key}
@@ -296,7 +298,3 @@ class Standings(LedgerTable):
             for row in rows:
                 del row["name"], row["hidden"]
             self._connection.save("standings", "leaderboard, player", rows)
-
-    def remove(self, board: Leaderboard) -> None:
-        self._connection.ratings_written += 1
-        self._connection.write("DELETE FROM standings WHERE leaderboard = ?", board.key)

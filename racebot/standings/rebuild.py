@@ -210,9 +210,7 @@ class RatedAgain:
                 ledger.leaderboards.replace_carried(board, self._carried)
             ledger.ratings.truncate(board, self._sequence)
             ledger.ratings.append(board, self._rows, this_platform())
-            if self._sequence == 1:
-                ledger.standings.remove(board)
-            ledger.standings.replace(board, standings)
+            ledger.standings.replace(board, standings, every=self._sequence == 1)
 
     def _load(self, players: Collection[str] | None) -> None:
         """Begin with the standings before the first race, of these players or of all who have raced since."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import filterfalse
+from itertools import filterfalse, islice
 
 from racebot.errors import DamagedRaceError, LedgerError
-from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standing, State
+from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standing, State, StoredRace
 from racebot.ledger.store import Ledger
 from racebot.standings.rater import Rater, states_to_carry_now, this_platform
-from racebot.standings.rebuild import BATCH
 
 REPAIR = f"run `racebot backfill`, or {RESTORE}"
 REPAIR_EVENT = "run `racebot event reopen` and `racebot event close`"
+AT_ONCE = 20
+"""Races to read, rate and compare at a time. Those read with one that cannot be read are not compared."""
 LAST_BITS = 1e-6
 """Largest relative difference that other hardware or library versions can cause."""
 
@@ -25,9 +26,6 @@ class Problem:
 
     text: str
     remedy: str | None = None
-
-    def __str__(self) -> str:
-        return self.text
 
 
 def verify(
@@ -73,36 +71,40 @@ def _problems(
     events = {event.name: event for event in ledger.events.all()}
     renamed = ledger.races.renamed_goals().get(board.category, {})
     replayed, damaged = set(), False
-    for number, stored in enumerate(ledger.races.of(board), start=1):
-        name, recorded = stored.result.name, stored.recorded_goal
-        if not stored.intact or stored.result.goal not in {recorded, renamed.get(recorded, recorded)}:
-            damaged = True
-            yield Problem(f"race {name}: the stored result does not match its fingerprint", REPAIR)
-        elif ledger.people.amended(stored.result) != stored.result:
-            yield Problem(f"race {name}: the stored result ignores an operator's order", REPAIR)
-        elif name in events and stored.result != ledger.events.combined(events[name]):
-            yield Problem(f"race {name}: the stored result differs from the event's sources", REPAIR_EVENT)
-        if damaged:
-            continue  # later races would differ, too
-        replayed.add(name)
-        row = rater.rate_next(stored.result, stored.note)
-        if number % BATCH == 0:
-            progress(number)
-        if ledger.ratings.holds(board, row):
-            continue
-        try:
-            old = ledger.ratings.get(board, name)
-        except LedgerError as error:
-            yield Problem(f"race {name}: {error}", REBUILD)
-            continue
-        if old is None:
-            yield Problem(f"race {name}: stored, but not rated", REBUILD)
-        elif old != row:
-            difference = _row_difference(old, row)
-            if difference <= allowed:
-                explained.append(difference)
-            else:
-                yield Problem(f"race {name}: the stored changes differ from a replay", REBUILD)
+    races = ledger.races.of(board)
+    while batch := list(islice(races, AT_ONCE)):
+        sound: list[StoredRace] = []
+        for stored in batch:
+            name, recorded = stored.result.name, stored.recorded_goal
+            if not stored.intact or stored.result.goal not in {recorded, renamed.get(recorded, recorded)}:
+                damaged = True
+                yield Problem(f"race {name}: the stored result does not match its fingerprint", REPAIR)
+            elif ledger.people.amended(stored.result) != stored.result:
+                yield Problem(f"race {name}: the stored result ignores an operator's order", REPAIR)
+            elif name in events and stored.result != ledger.events.combined(events[name]):
+                yield Problem(
+                    f"race {name}: the stored result differs from the event's sources", REPAIR_EVENT
+                )
+            if not damaged:  # later races would differ, too
+                sound.append(stored)
+        for row in [rater.rate_next(each.result, each.note) for each in sound]:
+            replayed.add(row.race)
+            if ledger.ratings.holds(board, row):
+                continue
+            try:
+                old = ledger.ratings.get(board, row.race)
+            except LedgerError as error:
+                yield Problem(f"race {row.race}: {error}", REBUILD)
+                continue
+            if old is None:
+                yield Problem(f"race {row.race}: stored, but not rated", REBUILD)
+            elif old != row:
+                difference = _row_difference(old, row)
+                if difference <= allowed:
+                    explained.append(difference)
+                else:
+                    yield Problem(f"race {row.race}: the stored changes differ from a replay", REBUILD)
+        progress(len(replayed))
     if damaged:
         return
     for name in filterfalse(replayed.__contains__, ledger.ratings.races(board)):

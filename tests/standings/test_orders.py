@@ -245,7 +245,7 @@ def test_verify_finds_a_result_that_ignores_an_order(settler: Settler, order: st
     assert verify(settler.ledger, board) == []
     write = "UPDATE races SET result = ?, fingerprint = ? WHERE name = ?"
     settler.ledger.connection.write(write, *before, name)
-    assert any("ignores an operator's order" in str(problem) for problem in verify(settler.ledger, board))
+    assert any("ignores an operator's order" in problem.text for problem in verify(settler.ledger, board))
 
 
 def test_an_order_is_refused_if_a_result_cannot_be_read(settler: Settler) -> None:

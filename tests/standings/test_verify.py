@@ -70,7 +70,7 @@ def test_every_difference_is_reported_and_a_rebuild_repairs_it(ledger: Ledger, k
     problems = verify(ledger, board_of(ledger))
     assert problems
     assert dump(ledger) == before, "verify writes nothing"
-    assert all("\n" not in str(problem) for problem in problems)
+    assert all("\n" not in problem.text for problem in problems)
     if "result" not in kind:  # only the site can repair a result
         Settler(ledger, RULES).rebuild(board_of(ledger))
         assert verify(ledger, board_of(ledger)) == []
