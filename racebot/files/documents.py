@@ -32,6 +32,7 @@ EXPORTED |= {"team_name": "team.name", "penalty": "penalty", "penalty_reason": "
 EXPORTED |= {"twitch_name": "user.twitch_name", "numbered": "user.numbered"}
 """The columns of the table that racebot exports, and where its JSON says the same."""
 Record = Mapping[str, Any]
+_PLAYERS = {"teams", *KNOWN["columns"]["player"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,10 +205,13 @@ def _value(values: Record, form: str) -> Any:
 
 def _by_key(document: Any) -> Any:
     """Return the objects, or lists of names in order, that an object holds by a key, with that key."""
-    if not isinstance(document, Mapping) or not document:
+    if not isinstance(document, Mapping) or not document or not _PLAYERS.isdisjoint(map(plain, document)):
         return document
     each, name = list(document.values()), "date" if all(map(is_date, document)) else "key"
     if all(isinstance(one, list) and one and all(isinstance(player, str) for player in one) for one in each):
+        starts = Counter(player for one in each for player in {*one})
+        if name != "date" and starts.total() == len(starts):  # nobody is in two of them
+            return document
         each = [{f"place {n}": player for n, player in enumerate(one, start=1)} for one in each]
         name = name.replace("key", "race")
     if any(not isinstance(one, Mapping) or len(dict(_flat(one))) < len(one) for one in each):
@@ -237,7 +241,7 @@ def _exploded(value: Any, above: Record, number: int = 1) -> Iterator[Record]:
 def _side_by_side(value: Record) -> Iterator[Record]:
     """Yield the entrants of `{"participants": ["Ann", "Bo"], "ranks": [1, 2]}`. Lists within are teams."""
     lists = {key: each for key, each in value.items() if isinstance(each, list)}
-    who = next((key for key in lists if plain(key) in {"teams", *KNOWN["columns"]["player"]}), "")
+    who = next((key for key in lists if plain(key) in _PLAYERS), "")
     if who and len(lists) > 1:
         if len({*map(len, lists.values())}) > 1:
             raise PayloadError(f"lists of different lengths: {', '.join(lists)}: write one value an entrant")

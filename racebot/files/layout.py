@@ -108,9 +108,9 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
 
 
 def _in_two_lines(row: list[str], second: Sequence[str] = ()) -> list[str] | None:
-    """Return the names of columns if merged cells leave gaps in a line, filled in by the second one."""
+    """Return the names of columns if merged cells leave gaps or copies, told apart by the second line."""
     upper, lower = padded(row, len(second)), padded([*second], len(row))
-    gaps = any(name and not above for above, name in zip(upper, lower, strict=True))
+    gaps = any(low and (not name or upper.count(name) > 1) for name, low in zip(upper, lower, strict=True))
     first, *more = (at for at, name in enumerate(row) if name)  # without more, a title
     if not (gaps and more) or (lower[first] and any(map(cells.is_result, filter(None, lower)))):
         return None
@@ -308,7 +308,7 @@ class _Recognizer:
 def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
     """Read rows that are a race of two: a winner and a loser, or two players with a result."""
     names = [header.names[at] for at in pair]
-    winner, draw = header.find("winner", "gewinner"), header.find("draw", "drawn", "tie")
+    winner, draw = header.find("winner", "winner name", "gewinner"), header.find("draw", "drawn", "tie")
     result = header.at.get("result", [header.find("result", "score", "outcome", "res", "ftr")])[0]
     sides = [plain(name).removesuffix("team").strip() for name in names]
     scores = [
@@ -323,7 +323,7 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
     def places(row: Sequence[str]) -> tuple[str, str] | None:
         """Return the places of the two, or None if they did not play."""
         one, two = (row[at].casefold() for at in pair)
-        if {one, two} & UNPLAYED or any(row[at].lower() in SIGNS["walkover"] for at in told):
+        if {one, two} & UNPLAYED or any(row[at].lower().replace(" ", "") in SIGNS["walkover"] for at in told):
             return None
         if winner == pair[0]:
             return _EQUAL if draw is not None and row[draw].lower() in draws else _FIRST

@@ -36,10 +36,7 @@ Find = Callable[[str], Entrant]
 
 @dataclass(slots=True)
 class _Race:
-    """A race whose lines are being read, with the first line of each date.
-
-    Results are by player, or by line for those without a name and for attempts.
-    """
+    """A race that is being read: the first line of each date, and results by player, or by line without."""
 
     dates: dict[str, int] = field(default_factory=dict)
     results: dict[str | int, Result] = field(default_factory=dict)
