@@ -136,7 +136,8 @@ def _file(source: Any, number: int) -> Path | File:
     if hasattr(source, "to_csv"):
         text = source.to_csv(index=False)
     elif hasattr(source, "write_csv"):
-        text = source.write_csv()
+        durations = importlib.import_module("polars").selectors.duration()  # which CSV cannot hold
+        text = source.with_columns(durations.dt.to_string()).write_csv()
     else:
         raise PayloadError(f"a {type(source).__name__} is neither a path nor a DataFrame")
     return File(Path(f"DataFrame{number if number > 1 else ''}.csv"), text.encode())

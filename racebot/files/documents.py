@@ -33,6 +33,8 @@ EXPORTED |= {"twitch_name": "user.twitch_name", "numbered": "user.numbered"}
 """The columns of the table that racebot exports, and where its JSON says the same."""
 Record = Mapping[str, Any]
 _PLAYERS = {"teams", *KNOWN["columns"]["player"]}
+_RACES = {name + end for name in KNOWN["columns"]["race"] for end in ("s", "es")}
+_KINDS = {"results": "place", "places": "place", "times": "time", "scores": "score", "points": "score"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,23 +221,35 @@ def _by_key(document: Any) -> Any:
     return [{name: key, **one} for key, one in zip(document, each, strict=True)]
 
 
-def _exploded(value: Any, above: Record, number: int = 1) -> Iterator[Record]:
+def _exploded(value: Any, above: Record, number: int = 1, *, races: bool = False) -> Iterator[Record]:
     """Yield the innermost objects of nested lists, each with the plain values of those around it.
 
     A key that is used within stays; the outer one gets the name of the object around it, `race name`.
     """
     if isinstance(value, list):
         for at, item in enumerate(value, start=1):
-            yield from _exploded(item, above, at)
+            yield from _exploded(item, above, at, races=races)
     elif isinstance(value, Mapping):
+        value = _by_player(value, races=races)
         flat = dict(_flat(value))
         lists = list(_lists(value))
         if not lists:
             taken = flat.keys() & {"name", "id", "status"}
             own = {f"race {key}" if key in taken else key: each for key, each in above.items()} | flat
             yield from [{"list": number, **own, **each} for each in _side_by_side(value)] or [own]
-        for items in lists:
-            yield from _exploded(items, {**above, **flat})
+        for name, items in lists:
+            yield from _exploded(items, {**above, **flat}, races=plain(name) in _RACES)
+
+
+def _by_player(value: Record, *, races: bool) -> Record:
+    """Return a race of `"results": {"Ann": 1, "Bo": 2}` with a list in place of the object."""
+    key, *more = [key for key, each in value.items() if isinstance(each, Mapping | list)] or [""]
+    if more or plain(key) not in _KINDS or not (races or _PLAYERS.isdisjoint(map(plain, value))):
+        return value
+    own = dict(value[key]) if isinstance(value[key], Mapping) else {}
+    kind = "time" if ":" in "".join(map(str, own.values())) else _KINDS[plain(key)]
+    listed = [{"name": who, kind: each} for who, each in own.items() if isinstance(each, int | float | str)]
+    return {**value, key: listed} if own and len(listed) == len(own) else value
 
 
 def _side_by_side(value: Record) -> Iterator[Record]:
@@ -253,13 +267,13 @@ def _side_by_side(value: Record) -> Iterator[Record]:
                 yield record | {"player": member} | named
 
 
-def _lists(value: Record) -> Iterator[list[Any]]:
-    """Yield the lists of objects in an object and those within it."""
-    for each in value.values():
+def _lists(value: Record) -> Iterator[tuple[str, list[Any]]]:
+    """Yield the lists of objects in an object and those within it, with their keys."""
+    for key, each in value.items():
         if isinstance(each, Mapping):
             yield from _lists(each)
         elif isinstance(each, list) and each and isinstance(each[0], dict):
-            yield each
+            yield key, each
 
 
 def _flat(value: Record, before: str = "") -> Iterator[tuple[str, Any]]:

@@ -226,27 +226,22 @@ class _Recognizer:
             raise PayloadError(f"--columns cells={told}: write cells=place, cells=time or cells=score")
         if by_player:
             told, columns = self._of_each(columns, told)
-        people = (
-            [row[key[0]] for row in below if row[key[0]]]
-            if by_player
-            else [header.names[at] for at in columns]
-        )
+        names = [row[key[0]] for row in below] if by_player else [header.names[at] for at in columns]
+        people = list(filter(None, names))
         if people and all(map(cells.is_date, people)):
             other = Layout.RACES if by_player else Layout.PLAYERS
             raise PayloadError(f"{self.path}: players named {few(people, 3)}: add --layout {other}")
         titles = {"race": "race", ours: "+".join(header.names[at] for at in key) or ours}
-        dates: dict[int, str] = {}
+        dates = {at: text for at, text in enumerate(header.names) if cells.is_date(text)}
         if by_player:
-            dates = {at: text for at, text in enumerate(header.names) if cells.is_date(text)}
             if below and not any(below[0][at] for at in key):
                 second = {at: text for at, text in enumerate(below[0]) if cells.is_date(text)}
                 dates, below = second or dates, below[1:] if second or dates else below
             titles |= {"ended_at": "date"} if set(columns) <= dates.keys() else {}
         else:
             titles |= header.titles("ended_at")
-        kind = told or self._kind(
-            by_player, columns, [row for row in below if plain(row[key[0]]) not in SIGNS["summaries"]]
-        )
+        rows = [row for row in below if plain(row[key[0]]) not in SIGNS["summaries"]]
+        kind = told or self._kind(by_player, columns, rows)
         for at in (at for at in range(columns[0], len(header.names)) if not header.names[at]):
             if any(cells.is_result(row[at]) for row in below if row[at]):
                 raise PayloadError(f"{self.path}: column {at + 1} has results and no name: add its name")

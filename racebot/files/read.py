@@ -147,7 +147,8 @@ def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) ->
         return found
     program, records = found
     header = list(dict.fromkeys(key for record in records for key in record))
-    rows = chain([header], ([_text(record.get(key)) for key in header] for record in records))
+    values = ([record.get(key) for key in header] for record in records)
+    rows = chain([header], ([str("" if each is None else each).strip() for each in row] for row in values))
     notes = [f"results of {program}"] if program else []
     return _first_recognized(file, iter([(notes, iter(enumerate(rows, start=1)))]), options)
 
@@ -161,8 +162,3 @@ def _first_recognized(file: File, sheets: Iterator[Rows], options: ReadOptions) 
             refused.append(str(error))
     more = f"; --sheet NAME reads another of {len(refused)} sheets" if refused[1:] else ""
     raise PayloadError("".join(refused[:1]) + more if refused else f"{file.path}: empty")
-
-
-def _text(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return (text.lower() if isinstance(value, bool) else text).strip()

@@ -45,9 +45,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "a time wins over a place where times are scored": (
         "race,player,place,time\na,Ann,1,2:00\na,Bo,2,1:00\n", {"by_time": True}, {"a": "Bo Ann"}, "times count where places contradict them: 1 line",
     ),
-    "a flag for no finish": (
-        "race,player,place,dnf\na,Ann,1,False\na,Bo,2,True\n", {}, {"a": "Ann | Bo"}, "1 × 'dnf' as not finished",
-    ),
+    "a flag for no finish": ("race,player,place,dnf\na,Ann,1,False\na,Bo,2,True\n", {}, {"a": "Ann | Bo"}, "1 × 'dnf' as not finished"),
     "a column of statuses": (
         "race,player,place,status\na,Ann,1,Finished\na,Bo,2,+1 Lap\na,Cy,3,Engine\na,Di,4,DSQ\na,Ed,,DNS\n",
         {}, {"a": "Ann Bo | Cy Di"}, "1 × 'Engine' as not finished",
@@ -66,9 +64,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
         "race,player,place\nr,Zoë Lee,1\nr,Bo,2\ns,zoe  lee,1\ns,BO,2\n", {}, {"r": "Zoë Lee Bo", "s": "Zoë Lee Bo"},
         "one person each: 'zoe  lee' and 'Zoë Lee', 'BO' and 'Bo'; --exact-names",
     ),
-    "exact names": (
-        "race,player,place\nr,Ann,1\nr,ann,2\n", {"exact_names": True}, {"r": "Ann ann"}, "",
-    ),
+    "exact names": ("race,player,place\nr,Ann,1\nr,ann,2\n", {"exact_names": True}, {"r": "Ann ann"}, ""),
     "a club or an employer": (
         "race,rider,team,place\ns,Ann,Red,1\ns,Bo,Blue,2\ns,Cy,Red,3\ns,Di,Blue,4\n", {}, {"s": "Ann Bo Cy Di"},
         "column 'team': teammates have different results, so each is rated alone",
@@ -215,10 +211,10 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "JSON lines with lists": ('{"participants": ["Ann", "Bo"], "ranks": [2, 1]}\n{"participants": ["Cy", "Bo"], "ranks": [1, 1]}\n', {}, {"1": "Bo Ann", "2": "Bo=Cy"}, ""),
     "one race of lists": ('{"participants": ["Ann", "Bo", "Cy"], "times": ["1:01:00", "1:00:00", "DNF"]}', {}, {"1": "Bo Ann | Cy"}, ""),
     "JSON with lists of teams": ('[{"teams": [["Ann", "Al"], ["Bo"]], "ranks": [2, 1]}]', {}, {"1": "Bo Al=Ann"}, ""),
-    "nested JSON": (
-        '{"races": [{"name": "a", "date": "2026-03-01", "results": [{"name": "Ann", "pos": 1}, {"name": "Bo", "pos": 2}]}]}',
-        {}, {"a": "Ann Bo"}, "race=race name",
-    ),
+    "nested JSON": ('{"races": [{"name": "a", "date": "2026-03-01", "results": [{"name": "Ann", "pos": 1}, {"name": "Bo", "pos": 2}]}]}', {}, {"a": "Ann Bo"}, "race=race name"),
+    "JSON of places by name": ('{"events": [{"name": "a", "results": {"Ann": 1, "Bo": 2}}, {"name": "b", "results": {"Bo": "58:10", "Ann": "DNF"}}]}', {}, {"a": "Ann Bo", "b": "Bo | Ann"}, ""),
+    "JSON of a player's races": ('[{"name": "Ann", "results": {"R1": 1, "R2": 2}}, {"name": "Bo", "results": {"R1": 2, "R2": 1}}]', {}, {"results R1": "Ann Bo", "results R2": "Bo Ann"}, ""),
+    "a number of a race beside its players": ("id,date,Ann,Bo\n1,2026-03-01,1:02:00,DNF\n2,2026-03-02,1:00:00,59:00\n", {}, {"2026-03-01": "Ann | Bo", "2026-03-02": "Bo Ann"}, "not used: 'id'"),
 }  # fmt: skip
 
 
