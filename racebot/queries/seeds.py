@@ -181,6 +181,9 @@ def tournament_report(ledger: Ledger, board: Leaderboard, listing: Listing) -> I
         numbers: dict[str, Any] = {"place": seed.place, "score": seed.score, "points": seed.points}
         yield ReportRow(kind="standing", player=seed.name, note=seed.note, **numbers)
     about = {e.name for e in ledger.events.all() if e.leaderboard == board.name and e.closed_at}
+    if board.rule.finished:  # a room that was skipped before it counted is not stored
+        rooms = (each for each in ledger.orders.under(OrderKind.SKIP) if not ledger.races.has(each))
+        about.update(each for each in rooms if each.startswith(f"{board.category}/"))
     for stored in ledger.races.of(board):
         result, ended_at = ledger.people.masked(stored.result), stored.result.ended_at
         about.add(result.name)

@@ -171,13 +171,12 @@ async def tells_all_in_a_report_and_seeds_for_brackets(league: League, seeds: li
     kinds = Counter(row["kind"] for row in rows)
     assert (kinds["standing"], kinds["race"]) == (len(seeds), 6)
     assert {row["note"] for row in rows if row["note"].startswith(("annul", "penalty", "skip:"))} == {
-        *(
-            "annul: no video",
-            "annul: cheated",
-            "penalty +20:00: =warped",
-            "penalty +1:30: late",
-            "skip: wrong seed",
-        )
+        "annul: no video",
+        "annul: cheated",
+        "penalty +20:00: =warped",
+        "penalty +1:30: late",
+        "skip: wrong seed",
+        "skip: too early",
     }
     page = Path("report.html").read_text()
     assert all(text in page for text in ("=warped", "no video", seeds[0]["name"], "<h2>Results</h2>"))
@@ -223,7 +222,7 @@ async def test_what_leaves_comes_back_with_all_it_was(league: League, seed: int,
         ("penalty", "Async", on_twitch.upper(), "+20:00", "--reason", "=warped"),
         ("penalty", rooms[3].name, f"{league.address}/user/{late.id}/x", "1:30", "--reason", "late"),
         ("skip", rooms[2].name, "--reason", "wrong seed"),
-        ("skip", rooms[6].name),
+        ("skip", rooms[6].name, "--reason", "too early"),
         ("merge", "guest-old-pal", alt.id, "--yes"),
         ("hide", hidden.id),
         ("export-races", "SGL 2026", file),
