@@ -88,11 +88,8 @@ def _rows(result: RaceResult) -> Iterator[dict[str, Any]]:
         times["started_at"] = exact_time(result.started_at)
     for each in result.entrants:
         own = {column: getattr(each, column, getattr(result, column, None)) for column in EXPORTED}
-        names: dict[str, Any] = {
-            "race": result.name,
-            "player": each.user_id,
-            "name": each.user_id and each.name,
-        }
+        names: dict[str, Any] = {"race": result.name, "player": each.user_id}
+        names["name"] = each.user_id and each.name
         names["discriminator"] = each.user_id and each.discriminator
         names["twitch_name"] = each.profile.twitch if each.profile else None
         names["numbered"] = (each.profile and each.profile.numbered) or None

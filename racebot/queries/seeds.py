@@ -40,7 +40,7 @@ class Seed:
     points: int | None
     races: int
     score: float | None
-    note: str
+    note: str = ""
     entrant: str = ""
 
 
@@ -125,7 +125,6 @@ def seed_list(
             standing and standing.points,
             standing.races if standing else 0,
             scores.get(player),
-            note="",
             entrant=given.get(player, ""),
         )
         above = ordered[index - 1] if index else ""
@@ -181,9 +180,8 @@ def tournament_report(ledger: Ledger, board: Leaderboard, listing: Listing) -> I
         numbers: dict[str, Any] = {"place": seed.place, "score": seed.score, "points": seed.points}
         yield ReportRow(kind="standing", player=seed.name, note=seed.note, **numbers)
     about = {e.name for e in ledger.events.all() if e.leaderboard == board.name and e.closed_at}
-    if board.rule.finished:  # a room that was skipped before it counted is not stored
-        rooms = (each for each in ledger.orders.under(OrderKind.SKIP) if not ledger.races.has(each))
-        about.update(each for each in rooms if each.startswith(f"{board.category}/"))
+    early = ledger.orders.under(OrderKind.SKIP) if board.rule.finished else ()
+    about |= {e for e in early if e.startswith(f"{board.category}/") and not ledger.races.has(e)}
     for stored in ledger.races.of(board):
         result, ended_at = ledger.people.masked(stored.result), stored.result.ended_at
         about.add(result.name)
