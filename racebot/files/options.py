@@ -15,7 +15,7 @@ from racebot.files.cells import KNOWN, NAMED_PLACES, OUTCOMES, Meaning
 Names = dict[str, tuple[str, ...]]
 """Names of each of our columns in plain words, the best first."""
 COLUMNS: Names = {ours: tuple(names) for ours, names in KNOWN["columns"].items()}
-ATTEMPTS: Names = {ours: COLUMNS[ours] for ours in ("player", "time", "place", "status")} | {
+ATTEMPTS: Names = {ours: COLUMNS[ours] for ours in ("race", "player", "time", "place", "status")} | {
     "player": (*COLUMNS["player"], "id", "user id", "site id"),
     "proof": ("proof", "vod", "video", "link", "url"),
     "comment": ("comment", "comments", "note", "notes"),

@@ -109,7 +109,9 @@ def read_attempts(
     reader = TableReader(table, options, PlayerNames(exact=True), find=find)
     results = reader.read()
     if len(results) > 1:
-        raise PayloadError(f"{path}: {len(results)} races: an event has one, with a line for each racer")
+        raise PayloadError(
+            f"{path}: {len(results)} races: an event has one: choose it by --where COLUMN=RACE"
+        )
     return results[0].entrants, tuple(reader.remarks), tuple(reader.notes)
 
 

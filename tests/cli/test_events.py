@@ -272,6 +272,7 @@ def test_a_sheet_has_any_form_that_a_study_reads(
 @pytest.mark.parametrize(
     ("sheet", "place"),
     [
+        ("race,player,time\nr1,ann,0:30:00\nr2,ann,0:40:00\n", "2 races"),
         ("player,time\nNobody,1:00\nann,1:00:00\nx,1:00\n", "line 2, column player|line 4, column player"),
         ("player,time\nannn,1:00:00\n", "Did you mean Ann (id-ann)? Correct 'annn', write"),
         ("player,time\nann,\n", "line 2, column time: empty: write a time such as 1:02:03.4, or DNF"),
