@@ -70,7 +70,7 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
         ],
         rooms=[row.race for slug in slugs for row in ledger.cases.unfinished(slug)],
         pending=[
-            f"{row.race}, from {minute(counts_at[row.race])} UTC on"
+            f"{row.race}, waits until {minute(counts_at[row.race])} UTC (it needs no record)"
             if row.race in counts_at
             else f"{row.race}, finished {minute(row.ended_at)} UTC, not recorded yet"
             for slug in slugs

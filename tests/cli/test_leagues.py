@@ -136,7 +136,7 @@ async def test_races_that_have_to_stand_first_are_said_to_wait(league: League) -
     assert until in (await league.run("leaderboard")).out
     status = await league.run("status")
     assert "Finished, to be counted: 1" in status.out
-    assert f"from {ended + timedelta(hours=1):%Y-%m-%d %H:%M} UTC on" in status.out
+    assert f"waits until {ended + timedelta(hours=1):%Y-%m-%d %H:%M} UTC (it needs no record)" in status.out
     await league.run("export-site", "site")
     page = next(Path("site/leaderboards").rglob("sgl-2026.html"))
     assert "1 race of this category waits until" in page.read_text()
