@@ -166,12 +166,11 @@ def leaderboard_report(
     ledger: Ledger, board: Leaderboard, listing: Listing, at: datetime | None = None, limit: int | None = None
 ) -> LeaderboardReport:
     """Return a leaderboard as it is now, or as it was at a time, with at most `limit` players, best first."""
-    everybody = now = ledger.standings.now(board)
-    races = ledger.ratings.counting(board)
-    if at is not None:
-        last = ledger.ratings.sequence_until(board, at)
+    everybody, races = ledger.standings.now(board), ledger.ratings.counting(board)
+    last = None if at is None else ledger.ratings.sequence_until(board, at)
+    if last is not None:
         races = ledger.ratings.counting(board, last)
-        everybody = everybody_before(ledger, board, last + 1, now)
+        everybody = everybody_before(ledger, board, last + 1, everybody)
     latest = latest_of(everybody)
     since = None if latest is None else latest - MOVEMENT_WINDOW
     hidden = ledger.people.hidden()
@@ -180,7 +179,7 @@ def leaderboard_report(
     unranked = [row for row in unranked_too if row.finishes < listing.minimum_finishes]
     unranked = sorted(in_order(ledger, unranked), key=attrgetter("finishes"), reverse=True)
     first = 0 if since is None else ledger.ratings.sequence_until(board, since) + 1
-    before = everybody_before(ledger, board, first, everybody, None if at is None else races)
+    before = everybody_before(ledger, board, first, everybody, last)
     places_before = place_of(listed_of(before, listing, hidden, latest_of(before)))
     of_board = board.name, board.category, board.goals, board.model, board.parameters
     of_listing = listing.minimum_finishes, listing.inactive_days, listing.provisional_races

@@ -28,6 +28,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.ratings import registry
 from racebot.ratings.forecast import finish_chances, finishing_habit, with_habits
+from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
@@ -107,20 +108,23 @@ def test_inactive_players_are_not_listed(ledger: Ledger) -> None:
 
 def test_a_race_that_is_recorded_late_is_not_the_last_of_its_players(ledger: Ledger) -> None:
     settler = Settler(ledger, RatingRules(SIMPLE))
-    for race in (
-        result("a", "ann bo", after=48),
-        result("late", "ann bo", after=2),
-        result("b", "cy di", after=60),
-        result("c", "ann bo", after=300),
-    ):
-        assert settler.settle(race, NOON + timedelta(hours=301))
-    (board,) = ledger.leaderboards.all()
-    active = Listing(inactive_days=1)
+    given = [("a", "ann bo", 48), ("late", "ann bo", 2), ("b", "cy di", 60), ("c", "ann bo", 300)]
+    for name, order, after in given:
+        assert settler.settle(result(name, order, after=after), NOON + timedelta(hours=301))
+    active, (board,) = Listing(inactive_days=1), ledger.leaderboards.all()
     then = leaderboard_report(ledger, board, active, at=NOON + timedelta(hours=100))
     last = {each.id: (each.last_race_at - NOON) / timedelta(hours=1) for each in then.players}
     assert last == {"id-ann": 48, "id-bo": 48, "id-cy": 60, "id-di": 60}
     now = leaderboard_report(ledger, board, active)
     assert [each.moved.places for each in now.players if each.moved] == [0, 2]
+
+
+def test_a_day_shows_who_moved_although_a_race_is_excluded(ledger: Ledger, board: Leaderboard) -> None:
+    settler = Settler(ledger, RatingRules(SIMPLE))
+    orders.exclude(settler, ledger.races.find("orb/a"), "wrong seed", NOON)
+    settler.settle(result("z", "bo ann", after=300), NOON + timedelta(hours=301))
+    now, day = (leaderboard_report(ledger, board, Listing(), at) for at in (None, NOON + timedelta(days=14)))
+    assert day.players[:] == now.players[:]
 
 
 @pytest.mark.parametrize("listing", [Listing(), Listing(minimum_finishes=1), Listing(inactive_days=9)])
