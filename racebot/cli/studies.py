@@ -178,10 +178,7 @@ def show_odds(
 
     Example: racebot odds season.csv Ann Bo Cy
     """
-    suffixes = ("-", *FILE_SUFFIXES)
-    files = [
-        *map(Path, itertools.takewhile(lambda n: n.lower().endswith(suffixes) or Path(n).exists(), names))
-    ]
+    files = [Path(name) for name in itertools.takewhile(_is_file, names)]
     players = names[len(files) :]
     if len(players) < 2:
         raise SettingsError("odds need two players: name them, as in racebot odds season.csv Ann Bo")
@@ -256,6 +253,10 @@ def iterate(files: Files = None, param: ParamOption = None, *, source: Source) -
     history = source.history(files, [model.key], read=read)
     found = iterated.iterate(history, model, read.factors if read else {})
     source.give(lambda: found, lambda: studies_tables.iterated(console, found), lambda: plots.iterated(found))
+
+
+def _is_file(name: str) -> bool:
+    return name == "-" or Path(name).exists() or Path(name).suffix.lower() in FILE_SUFFIXES
 
 
 def _able(histories: Iterable[History]) -> list[str]:

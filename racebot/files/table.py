@@ -179,12 +179,8 @@ class TableReader:
     def _raise_problems(self) -> None:
         if self._problems:
             found = [problem for _, problem in sorted(self._problems)]
-            more = (
-                [f"{self._table.path}: and {len(found) - MOST_PROBLEMS} more"]
-                if found[MOST_PROBLEMS:]
-                else []
-            )
-            raise PayloadError(*found[:MOST_PROBLEMS], *more)
+            more = f"{self._table.path}: and {len(found) - MOST_PROBLEMS} more"
+            raise PayloadError(*found[:MOST_PROBLEMS], *([more] if found[MOST_PROBLEMS:] else []))
 
     def _add(self, number: int, line: Line) -> None:
         if line.get("player", "").lower().rstrip(":") in SIGNS["summaries"] and self._find is None:
