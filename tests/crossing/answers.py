@@ -118,7 +118,9 @@ def answers(
     yield "ratings", "", [(row.race, row.note, row.changes) for row in rows]
     yield "ratings", "", ledger.standings.all(board)
     yield "ratings", "", sorted(ledger.leaderboards.carried(board).items())
-    yield "places", "", facts(leaderboard_report(ledger, board, listing))
+    past = existing(ledger.races.position(rows[len(rows) // 2].race)).counted_at
+    for at in (None, past):
+        yield "places", "", facts(leaderboard_report(ledger, board, listing, at))
     if listing.scoring:
         yield "scores", "", facts(document(league(ledger, board, listing.scoring)))
     yield "seeds", "", facts(seed_list(ledger, board, listing))
