@@ -229,10 +229,12 @@ def figures(field: Field, predictions: Predictions, counted: BoolArray) -> Figur
         return float(np.sum(halves * value) / pairs) if pairs else math.nan
 
     once = counted.astype(np.float64)
-    halves = 0.5 * (once[field.better] + once[field.worse])
+    kept = counted[field.better] | counted[field.worse]
+    better, worse = field.better[kept], field.worse[kept]
+    halves = 0.5 * (once[better] + once[worse])
     pairs = float(np.sum(halves))
-    wrong = misordered(predictions.rating[field.better], predictions.rating[field.worse])
-    chance, error = predictions.probability, predictions.error
+    wrong = misordered(predictions.rating[better], predictions.rating[worse])
+    chance, error = predictions.probability[kept], predictions.error
     relevance = 1.0 / (1.0 + error)
     # The source does not say which rank i is. With the observed one, all models get the same weights.
     weight = once / np.log2(field.place + 1.0)
@@ -245,7 +247,7 @@ def figures(field: Field, predictions: Predictions, counted: BoolArray) -> Figur
         sse=float(np.sum(halves * (1.0 - chance) ** 2)),
         calibration_error=reliability(chance, halves).error,
         pair_accuracy=mean_of_pairs((chance > 0.5) + 0.5 * (chance == 0.5)),
-        kendall=mean_of_races(1.0 - 2.0 * wrong, halves, field.pair_race()),
+        kendall=mean_of_races(1.0 - 2.0 * wrong, halves, field.race[better]),
         accuracy=mean_of_races((error == 0).astype(np.float64), once, field.race),
         mae=mean_of_races(error, once, field.race),
         mrr=mean_of_races(relevance, once, field.race),

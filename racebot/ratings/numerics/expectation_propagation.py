@@ -23,7 +23,8 @@ would count the same evidence repeatedly. They share these arguments:
     winners, losers: the better and the other unit of each comparison.
     margins: margins of the comparisons, ≥ 0.
     rounds: most rounds of all comparisons.
-    tolerance: stop when no difference changes by more standard deviations than this in a round.
+    tolerance: stop when no difference changes by more standard deviations than this in a round, or when
+        changes are small and no longer shrink, which only rounding errors cause.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ _STEP = 0.7
 """Damping in `jointly`. Without it, comparisons that share units overshoot."""
 _SHARPEST = 1e-6
 """Least share of the prior variance that `jointly` leaves to a difference, to keep precisions finite."""
+_ROUNDING = 1e-6
+"""Largest change, in standard deviations, that can come from rounding errors."""
 
 Evidence = tuple[list[float], list[float]]
 """The evidence from the comparisons about each unit's performance, relative to its prior mean.
@@ -69,6 +72,7 @@ def along_chain(
     back_mean, back_variance = [m for m in means], [v for v in variances]  # noqa: C416 - for Numba
     first = final = (0.0, 1.0, 0.0, 0.0)
     differences = [inf for _ in margins]
+    moved = inf
     for _ in range(rounds):
         ma, va = means[0], variances[0]
         for i in range(last):
@@ -85,7 +89,7 @@ def along_chain(
             scale = 1.0 / (d + v0 * w)
             ma = front_mean[j] = (m0 * d + v0 * (mb * w - shift)) * scale
             va = front_variance[j] = v0 * d * scale
-        settled = True
+        before, moved = moved, 0.0
         mb, vb = means[last + 1], variances[last + 1]
         for i in range(last, 0 if last else -1, -1):
             ma, va = front_mean[i], front_variance[i]
@@ -101,10 +105,9 @@ def along_chain(
             scale = 1.0 / (d + v0 * w)
             mb = back_mean[i] = (m0 * d + v0 * (ma * w + shift)) * scale
             vb = back_variance[i] = v0 * d * scale
-            if not -tolerance <= t - differences[i] <= tolerance:
-                settled = False
+            moved = max(moved, abs(t - differences[i]))
             differences[i] = t
-        if last == 0 or settled:
+        if last == 0 or moved <= tolerance or before <= moved < _ROUNDING:
             break
     # Update the ends last, with the latest messages from the others.
     if last == 0:
@@ -154,6 +157,7 @@ def through_layers(
     changes = messages.copy()
     differences = [inf for _ in winners]
     previous = differences.copy()
+    moved = inf
     for _ in range(rounds):
         for start, stop in turns:
             for k in range(start, stop):
@@ -179,12 +183,10 @@ def through_layers(
                 precision_b, weighted_b = beliefs[b]
                 beliefs[a] = (precision_a + pa, weighted_a + wa)
                 beliefs[b] = (precision_b + pb, weighted_b + wb)
-        settled = True
+        before, moved = moved, 0.0
         for k in range(len(winners)):
-            if not -tolerance <= differences[k] - previous[k] <= tolerance:
-                settled = False
-                break
-        if len(winners) == 1 or settled:
+            moved = max(moved, abs(differences[k] - previous[k]))
+        if len(winners) == 1 or moved <= tolerance or before <= moved < _ROUNDING:
             break
         previous = differences.copy()
     precisions = [beliefs[i][0] - 1.0 / variances[i] for i in range(len(means))]
@@ -206,20 +208,20 @@ def jointly(
     result is that of `through_layers`. It does not depend on the listing order. Not compiled.
     """
     prior_mean, prior_variance, margin = np.array(means), np.array(variances), np.array(margins)
-    a, b, each = np.array(winners), np.array(losers), np.arange(len(winners))
-    signs = np.zeros((len(winners), len(means)))
-    signs[each, a], signs[each, b] = 1.0, -1.0
+    a, b = np.array(winners), np.array(losers)
     # Unknowns are deviations from the prior means. Each comparison has a Gaussian for its difference.
     expected = prior_mean[a] - prior_mean[b]
     ends = np.concatenate([b, a])
     narrowest = _SHARPEST * (prior_variance[a] + prior_variance[b])
     precision, weighted = np.zeros_like(expected), np.zeros_like(expected)
     previous = np.full_like(expected, np.inf)
+    moved = inf
     for _ in range(rounds):
         matrix = np.diag(1.0 / prior_variance + np.bincount(ends, np.tile(precision, 2), len(means)))
         matrix[a, b] = matrix[b, a] = -precision
         covariance = np.linalg.inv(matrix)
-        deviation = np.einsum("...ij,...j->...i", covariance, (weighted - precision * expected) @ signs)
+        pull = weighted - precision * expected
+        deviation = covariance @ np.bincount(ends, np.concatenate([-pull, pull]), len(means))
         spread = (covariance[a, a] - covariance[b, a]) - (covariance[a, b] - covariance[b, b])
         # The cavity is the marginal of the difference without the comparison's message.
         v = spread / (1.0 - spread * precision)
@@ -230,7 +232,8 @@ def jointly(
         kept = np.maximum(v * (1.0 - w), narrowest)
         precision = precision + _STEP * (w / kept - precision)
         weighted = weighted + _STEP * ((m * w + s * correction) / kept - weighted)
-        if np.max(np.abs(t - previous)) <= tolerance:
+        before, moved = moved, np.max(np.abs(t - previous))
+        if moved <= tolerance or before <= moved < _ROUNDING:
             break
         previous = t
     variance = np.diagonal(covariance)

@@ -11,7 +11,6 @@ from functools import cache, partial
 from importlib import resources
 from inspect import getmembers, isfunction
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -152,15 +151,12 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    ours = [function for module in (formats, fragments) for function in _functions_of(module)]
+    found = [each for module in (formats, fragments) for _, each in getmembers(module, isfunction)]
+    modules = {formats.__name__, fragments.__name__}
+    ours: list[Callable[..., Any]] = [each for each in found if each.__module__ in modules]
     ours += [counted, estimate, forecast_of, gap, initials, integer, ordinal]
     ours += [addresses.segment, signed, timer]
     environment.filters |= {function.__name__: function for function in ours}
     environment.filters["name"] = formats.shown_name
     environment.globals.update(addresses=addresses)
     return environment
-
-
-def _functions_of(module: ModuleType) -> list[Callable[..., Any]]:
-    """Return the functions that a module defines."""
-    return [each for _, each in getmembers(module, isfunction) if each.__module__ == module.__name__]

@@ -128,11 +128,10 @@ def test_unfinished_players_meet_the_worst_finisher_alone() -> None:
         assert together[row, 0] < player[0]
         assert together[row, 0] == pytest.approx(alone[1, 0], abs=0.4)
     # In the site's reading the better of the two pulls the other up.
-    tied = TrueSkill(tau=0.0, unfinished="tie").rate(
-        np.array([(40.0, 1.0), (30.0, 1.0), (10.0, 8.0)]), Outcome.of([1], unfinished=2)
-    )
+    states, race = np.array([(40.0, 1.0), (30.0, 1.0), (10.0, 8.0)]), Outcome.of([1], unfinished=2)
+    tied = TrueSkill(tau=0.0, unfinished="tie").rate(states, race)
     assert tied[2, 0] > 10.0
-    censored = model.rate(np.array([(40.0, 1.0), (30.0, 1.0), (10.0, 8.0)]), Outcome.of([1], unfinished=2))
+    censored = model.rate(states, race)
     assert censored[2, 0] < 10.0
 
 
@@ -189,10 +188,8 @@ def test_match_quality_has_the_published_values() -> None:
         groups = [(trueskill.Rating(*row),) for row in states]
         assert model.match_quality(states) == pytest.approx(environment.quality(groups), rel=1e-8)
         if team is not None:
-            groups = [
-                tuple(trueskill.Rating(*row) for row in states[team == number])
-                for number in dict.fromkeys(team.tolist())
-            ]
+            numbers = dict.fromkeys(team.tolist())
+            groups = [tuple(trueskill.Rating(*row) for row in states[team == each]) for each in numbers]
             assert model.match_quality(states, team) == pytest.approx(environment.quality(groups), rel=1e-8)
 
 

@@ -69,8 +69,7 @@ def test_both_schedules_for_trees_agree_with_sampling(comparisons) -> None:
     means, variances = [1.0, 0.5, 0.8, 0.0], [1.0, 2.0, 1.5, 1.0]
     flat = [comparison for layer in comparisons for comparison in layer]
     by_layer = by_layers(means, variances, comparisons, **EXACT)
-    jointly_found = at_once(means, variances, flat, **EXACT)
-    np.testing.assert_allclose(by_layer, jointly_found, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(by_layer, at_once(means, variances, flat, **EXACT), rtol=1e-7, atol=1e-8)
     true_mean, true_variance = sampled(means, variances, flat)
     mean, variance = posteriors(by_layer, means, variances)
     np.testing.assert_allclose(mean, true_mean, atol=0.03)
@@ -92,15 +91,21 @@ def test_cycles_agree_with_sampling(comparisons) -> None:
     np.testing.assert_allclose(variance, true_variance, rtol=0.08)
 
 
-def test_all_schedules_agree_on_a_chain() -> None:
+@pytest.mark.parametrize("size", [12, 100])
+def test_all_schedules_agree_on_a_chain_and_end_when_only_rounding_errors_are_left(size: int) -> None:
     rng = np.random.default_rng(3)
-    means, variances = rng.normal(25, 8, 12).tolist(), rng.uniform(2, 90, 12).tolist()
-    margins = rng.uniform(0, 1, 11).tolist()
-    row = [(i, i + 1, margin) for i, margin in enumerate(margins)]
-    chain = along_chain(means, variances, margins, [False] * 11, **EXACT)
-    layers = by_layers(means, variances, [[c] for c in row], **EXACT)
-    np.testing.assert_allclose(chain, layers, rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(chain, at_once(means, variances, row, **EXACT), rtol=1e-6, atol=1e-8)
+    means, variances = rng.normal(25, 8, size).tolist(), rng.uniform(2, 90, size).tolist()
+    row = [(i, i + 1, margin) for i, margin in enumerate(rng.uniform(0, 1, size - 1).tolist())]
+
+    def found(**effort: Any) -> list[Any]:
+        chain = along_chain(means, variances, [c[2] for c in row], [False] * len(row), **effort)
+        layers = by_layers(means, variances, [[c] for c in row], **effort)
+        return [chain, layers, at_once(means, variances, row, **effort)]
+
+    chain, *others = found(**EXACT)
+    for other in others:
+        np.testing.assert_allclose(chain, other, rtol=1e-6, atol=1e-8)
+    assert found(rounds=100, tolerance=1e-15) == found(rounds=101, tolerance=1e-15)
 
 
 @pytest.mark.parametrize("finishers", [1, 3, 20])
