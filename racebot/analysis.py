@@ -136,8 +136,12 @@ def _file(source: Any, number: int) -> Path | File:
     if hasattr(source, "to_csv"):
         text = source.to_csv(index=False)
     elif hasattr(source, "write_csv"):
-        durations = importlib.import_module("polars").selectors.duration()  # which CSV cannot hold
-        text = source.with_columns(durations.dt.to_string()).write_csv()
+        polars = importlib.import_module("polars")
+        durations = polars.selectors.duration()  # which CSV cannot hold
+        try:
+            text = source.with_columns(durations.dt.to_string()).write_csv()
+        except polars.exceptions.ComputeError:
+            raise PayloadError("a column holds lists: write one value a row, as by explode()") from None
     else:
         raise PayloadError(f"a {type(source).__name__} is neither a path nor a DataFrame")
     return File(Path(f"DataFrame{number if number > 1 else ''}.csv"), text.encode())
@@ -212,16 +216,18 @@ def odds(
 
     Args:
         history: what `read` returned, or a file or a DataFrame that it takes.
-        players: names or ids, forgiven letter case and accents.
+        players: two or more names or ids, forgiven letter case and accents.
 
     Raises:
         ModelError: the model or a parameter is unknown, or the model cannot rate a race.
         NoSuchEntryError: no player has that name, or several have.
     """
-    if isinstance(players, str):
-        raise PayloadError(f"odds need a list of two or more players: write [{players!r}, ...]")
+    names = [players] if isinstance(players, str) else list(players)
+    if len(names) < 2:
+        raise PayloadError(
+            f"odds need a list of two or more players: write [{', '.join(map(repr, names))}, ...]"
+        )
     history, made = _read(history), _made(model, parameters)
-    names = list(players)
     rows = [past.find_player(history, name) for name in names]
     require_different(names, rows)
     states = past.final_states(made, history)[rows]

@@ -73,6 +73,8 @@ def test_a_data_frame_is_read_as_the_file_it_came_from(library: str) -> None:
     assert [row.name for row in racebot.rate(timed)] == ["Bo", "Ann"]
     with pytest.raises(PayloadError, match=r"^DataFrame\.csv: no column Result"):
         racebot.read(frame, columns={"place": "Result"})
+    with pytest.raises(PayloadError, match=r"lists: write one value|no column player"):
+        racebot.read(frames.DataFrame({"race": ["a"], "order": [["Ann", "Bo"]]}))
 
 
 def test_a_table_becomes_a_data_frame() -> None:
@@ -100,8 +102,9 @@ def test_what_cannot_be_done_names_its_reason() -> None:
         racebot.odds(races, ["Anne", "Bo"])
     with pytest.raises(PayloadError, match="neither a path nor a DataFrame"):
         racebot.read(io.StringIO("race"))
-    with pytest.raises(PayloadError, match="list of two"):
-        racebot.odds(races, "Ann")
+    for players in ("Ann", ["Ann"], ()):
+        with pytest.raises(PayloadError, match="list of two"):
+            racebot.odds(races, players)
     with pytest.raises(ModelError, match="shape"):
         racebot.rate(races, Summed())
     with pytest.raises(AttributeError, match="predict"):

@@ -248,6 +248,11 @@ def print_json(document: Any) -> None:
     sys.stdout.flush()  # an error is reported here, not when Python ends
 
 
+def give(report: T, show: Callable[[Console, T], None], *, as_json: bool) -> None:
+    """Print a report as JSON, or as a table."""
+    print_json(report) if as_json else show(console, report)
+
+
 def write(file: Path, text: str) -> None:
     """Write a file that a command was asked for."""
     try:
@@ -262,13 +267,8 @@ def progress_bars(*, transient: bool = False) -> Generator[Callable[..., None]]:
 
     The first update of a task adds its bar. Transient bars disappear at the end, and need a terminal.
     """
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[detail]}"),
-        TimeElapsedColumn(),
-    )
+    name, detail = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[detail]}")
+    columns = name, BarColumn(), MofNCompleteColumn(), detail, TimeElapsedColumn()
     hidden = transient and not notices.is_terminal
     with Progress(*columns, console=notices, transient=transient, disable=hidden) as progress:
         tasks: dict[str, TaskID] = {}

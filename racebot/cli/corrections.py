@@ -227,13 +227,11 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
         keys = {key for each in given for key in (each.subject, each.target) if key}
         names = {key: player.shown for key in keys if (player := ledger.players.get(key))}
     if as_json:
-        common.print_json(
-            [
-                {"order": each.kind, **asdict(each)}
-                | {"name": names.get(each.subject), "target_name": names.get(each.target or "")}
-                for each in given
-            ]
+        named = ((each, names.get(each.subject), names.get(each.target or "")) for each in given)
+        documents = (
+            {"order": each.kind, **asdict(each), "name": a, "target_name": b} for each, a, b in named
         )
+        common.print_json(list(documents))
         return
     if not given:
         console.print("no orders")
@@ -251,12 +249,11 @@ def _account(settings: Settings, ledger: Ledger, text: str) -> Player:
     named = profile_id(text)
     try:
         player = ledger.people.subject(named)
-    except NoSuchEntryError as error:
-        unknown = error
-    else:
         if ledger.players.get(player.id):
             return player
-        unknown = NoSuchEntryError(f"{player.id} has not raced here, and the site does not know it")
+        raise NoSuchEntryError(f"{player.id} has not raced here, and the site does not know it")
+    except NoSuchEntryError as error:
+        unknown = error
     found = account_named(partial(common.accounts, settings), named)[0]
     if found is None or not found.user_id or found.name.casefold() == named.casefold():
         raise unknown

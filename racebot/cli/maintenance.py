@@ -171,12 +171,8 @@ def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
     board = common.tell_fitted_odds(Settler(ledger, rating_rules(settings)), board)
     try:
         with common.progress_bars() as advance, cores(settings.cluster):
-            found = fit(
-                rated_history(ledger, board),
-                board.model,
-                board.parameters,
-                progress=lambda done, total: advance(f"{board.name}, fits", done, total),
-            )
+            progress = partial(advance, f"{board.name}, fits")
+            found = fit(rated_history(ledger, board), board.model, board.parameters, progress=progress)
     except ModelError as error:
         tell(f"{board.name}: {error}", to=notices)
         return

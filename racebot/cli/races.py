@@ -239,10 +239,7 @@ def show_player(
     """
     with open_ledger(database, only_reads=True) as (settings, ledger):
         report = player_report(ledger, name, partial(listing_of, settings), limit)
-    if as_json:
-        common.print_json(report)
-    else:
-        tables.print_player(console, report)
+    common.give(report, tables.print_player, as_json=as_json)
 
 
 @loaded.command("race")
@@ -257,10 +254,7 @@ def show_race(
     """
     with open_ledger(database, only_reads=True) as (settings, ledger):
         report = race_report(ledger, common.race_named(settings, ledger, name))
-    if as_json:
-        common.print_json(report)
-    else:
-        tables.print_race(console, report)
+    common.give(report, tables.print_race, as_json=as_json)
 
 
 def rate_from_site(
@@ -273,24 +267,17 @@ def rate_from_site(
         apply_settings(settler)
 
     def fetched(slug: str, note: Callable[[str], object]) -> PastRacesReport:
+        # A later category may bring the leaderboard that another one carries over from.
+        last = partial(apply_settings, goals=()) if slug == slugs[-1] else None
         with common.progress_bars() as advance:
+
+            def told(page: int, pages: int, races: int) -> None:
+                advance(slug, page, max(pages, page), f"pages, {races} races")
+
             advance(slug, 0, None)
-            return common.ask_site(
-                settings.site,
-                lambda site: fetch(
-                    site,
-                    slug,
-                    settler,
-                    utc_now,
-                    lambda page, pages, races: advance(slug, page, max(pages, page), f"pages, {races} races"),
-                    note,
-                    # A later category may bring the leaderboard that another one carries over from.
-                    partial(apply_settings, goals=()) if slug == slugs[-1] else None,
-                    since=since,
-                ),
-                interval=settings.request_interval,
-                attempts=8,
-            )
+            ask = partial(common.ask_site, interval=settings.request_interval, attempts=8)
+            every = partial(fetch, since=since)
+            return ask(settings.site, lambda site: every(site, slug, settler, utc_now, told, note, last))
 
     failed: list[SiteError] = []
     for slug in slugs:
@@ -309,14 +296,10 @@ def rate_from_site(
 
 
 def _show_merge(report: PastRacesReport) -> None:
-    parts = (
-        counted(report.new, "new race"),
-        f"{report.changed} changed" if report.changed else "",
-        f"{report.known} unchanged" if report.known else "",
-        f"{report.waiting} waiting" if report.waiting else "",
-        f"{report.skipped} not counted (not recorded, or goal not rated)" if report.skipped else "",
-    )
-    console.print(", ".join(part for part in parts if part))
+    counts = {"changed": report.changed, "unchanged": report.known, "waiting": report.waiting}
+    counts["not counted (not recorded, or goal not rated)"] = report.skipped
+    others = (f"{count} {what}" for what, count in counts.items() if count)
+    console.print(", ".join([counted(report.new, "new race"), *others]))
 
 
 def _finish(settings: Settings, settler: Settler, boards: Iterable[Leaderboard] | None = None) -> None:

@@ -69,10 +69,7 @@ def show_status(database: Database = None, as_json: AsJson = False) -> None:
     settings = load_settings(database=database)
     with Ledger.open_to_read(settings.database) as ledger:
         report = status(ledger, settings, utc_now())
-    if as_json:
-        common.print_json(report)
-    else:
-        tables.print_status(console, report)
+    common.give(report, tables.print_status, as_json=as_json)
 
 
 @loaded.command()
@@ -135,11 +132,7 @@ def export_site(
     settings = load_settings(database=database)
     with Ledger.open_to_read(settings.database) as ledger:
         done = export(ledger, publication_of(settings, ledger), folder)
-    console.print(
-        f"{folder}: {done.written} files written, {done.unchanged} unchanged, {done.removed} removed",
-        markup=False,
-        soft_wrap=True,
-    )
+    tell(f"{folder}: {done.written} files written, {done.unchanged} unchanged, {done.removed} removed")
     for each in done.failed[1:]:
         tell(f"racebot: {each}", to=notices)
     if done.failed:

@@ -175,9 +175,7 @@ def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:
 
 def _text(value: Any) -> str:
     """Return a setting's value as it is written in `.env`."""
-    if isinstance(value, SecretStr):
-        return value.get_secret_value()
-    return str(value or "")
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value or "")
 
 
 def _rate_past_races(settings: Settings) -> None:
@@ -188,11 +186,8 @@ def _rate_past_races(settings: Settings) -> None:
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, settings.slugs())
         if not ledger.leaderboards.all():
-            why = (
-                "`racebot rooms` says which will"
-                if settings.leaderboards
-                else "Does nobody record your races?"
-            )
+            of_league = "`racebot rooms` says which will" if settings.leaderboards else ""
+            why = of_league or "Does nobody record your races?"
             say(f"No past race counts yet. {why}; docs/leagues.md says how to choose races.")
             return
         say("`racebot evaluate` compares the rating models on your races.")
@@ -264,19 +259,11 @@ def doctor(
         asyncio.run(show(settings))
     if as_json:
         needed = [re.split(r"[^\w.-]", each)[0] for each in requires("racebot") or () if ";" not in each]
-        print_json(
-            {
-                "versions": {
-                    "racebot": __version__,
-                    "python": platform.python_version(),
-                    "system": platform.platform(),
-                    "sqlite": sqlite3.sqlite_version,
-                }
-                | {name: version(name) for name in needed},
-                "settings": settings and _without_secrets(settings),
-                "findings": [{"good": each.good, "text": each.text} for each in findings],
-            }
-        )
+        versions = {"racebot": __version__, "python": platform.python_version()}
+        versions |= {"system": platform.platform(), "sqlite": sqlite3.sqlite_version}
+        document = {"versions": versions | {name: version(name) for name in needed}}
+        found = [{"good": each.good, "text": each.text} for each in findings]
+        print_json(document | {"settings": settings and _without_secrets(settings), "findings": found})
     if not all(finding.good for finding in findings):
         raise typer.Exit(2)
 

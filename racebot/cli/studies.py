@@ -224,16 +224,12 @@ def tune(
     history = source.history(files, [entry.model])
     with cores(cluster or source.settings.cluster):
         with common.progress_bars() as advance:
-            found = search(
-                history,
-                entry.model,
-                entry.parameters,
-                search=only,
-                effort=Effort(candidates, generations),
-                progress=lambda generation, best: advance(
-                    f"{entry.label}, generation", generation, generations, f"best {best:.4f}"
-                ),
-            )
+
+            def told(generation: int, best: float) -> None:
+                advance(f"{entry.label}, generation", generation, generations, f"best {best:.4f}")
+
+            effort, model_of = Effort(candidates, generations), (entry.model, entry.parameters)
+            found = search(history, *model_of, search=only, effort=effort, progress=told)
         source.give(
             lambda: studies_tables.tuned_json(found),
             lambda: studies_tables.tuned(console, found),

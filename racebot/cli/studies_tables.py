@@ -130,9 +130,10 @@ def tuned(console: Console, result: Tuned) -> None:
     if not result.found_better:
         console.print("The search found nothing better than the parameters it started from. Keep them.")
         return
-    unseen = "by more than two standard errors on races that the search did not see"
-    recommended = f"Better {unseen}: recommended."
-    console.print(recommended if result.recommended else f"Not better {unseen}: not recommended.")
+    unseen = "better by more than two standard errors on races that the search did not see"
+    console.print(
+        f"It is {unseen}: recommended." if result.recommended else f"Not {unseen}: not recommended."
+    )
     usual = defaults(registry.MODELS[result.model])
     differing = {name: value for name, value in result.parameters.items() if value != usual.get(name)}
     inline = ", ".join(
@@ -174,25 +175,18 @@ def evaluation_json(reports: Reports, presets: Mapping[str, Preset]) -> Any:
     documents = []
     for file, report, each in [(*named, each) for named in reports for each in named[1].evaluations]:
         preset = presets.get(each.label)
-        documents.append(
-            {
-                **({"file": file} if file else {}),
-                "label": each.label,
-                "model": each.model,
-                "parameters": each.parameters,
-                **asdict(each.figures),
-                **asdict(each.complaints),
-                **({"published": preset.published, "rerun": preset.rerun} if preset else {}),
-                "views": {name: asdict(view) for name, view in each.views.items() if name != "all"},
-                "reliability": each.reliability._asdict(),
-                "comparisons": [asdict(c) for c in report.comparisons if each.label in {c.first, c.second}],
-            }
-        )
+        found: dict[str, Any] = {"file": file} if file else {}
+        found |= {"label": each.label, "model": each.model, "parameters": each.parameters}
+        found |= asdict(each.figures) | asdict(each.complaints)
+        found |= {"published": preset.published, "rerun": preset.rerun} if preset else {}
+        found["views"] = {name: asdict(view) for name, view in each.views.items() if name != "all"}
+        compared = [asdict(c) for c in report.comparisons if each.label in {c.first, c.second}]
+        documents.append(found | {"reliability": each.reliability._asdict(), "comparisons": compared})
     return _plain(documents)
 
 
 def tuned_json(found: Tuned) -> Any:
     """Return the result of a search. Standard errors over a single race are null."""
     earlier, later = (asdict(part) | {"difference": part.difference} for part in (found.earlier, found.later))
-    parts = {"earlier": earlier, "later": later | {"recommended": found.recommended}}
-    return _plain(asdict(found) | parts)
+    later["recommended"] = found.recommended
+    return _plain(asdict(found) | {"earlier": earlier, "later": later})

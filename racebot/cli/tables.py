@@ -103,15 +103,10 @@ def print_status(console: Console, report: Status) -> None:
         tell(f"category {slug} is suspended: {reason}", to=console)
     made = report.last_backup
     tell(f"{report.database}, {f'last backup {minute(made)} UTC' if made else 'no backup yet'}", to=console)
-    lines = {
-        "Leaderboards": report.leaderboards,
-        "Open race rooms": report.rooms,
-        "Finished, to be counted": report.pending,
-        "Messages to deliver": report.outbox,
-        "Messages to Discord": report.discord,
-        "Failing, to be tried again": report.failures,
-        "Rebuilds": report.rebuilds,
-    }
+    lines = {"Leaderboards": report.leaderboards, "Open race rooms": report.rooms}
+    lines |= {"Finished, to be counted": report.pending, "Messages to deliver": report.outbox}
+    lines |= {"Messages to Discord": report.discord, "Failing, to be tried again": report.failures}
+    lines |= {"Rebuilds": report.rebuilds}
     for heading, entries in lines.items():
         console.print(f"{heading}: {len(entries) or 'none'}")
         for entry in entries[:STATUS_LINES]:
@@ -132,16 +127,11 @@ def print_player(console: Console, report: PlayerReport) -> None:
             f"\n{safe(board.leaderboard)}: [bold]{board.points}[/bold] points, {place}, "
             f"{counted(board.races, 'race')}, {board.finishes} finished, {board.wins} won"
         )
-        rows = (
-            (
-                race.race.rpartition("/")[2],
-                f"{race.ended_at.astimezone(UTC):%Y-%m-%d}",
-                f"{race.standing} of {race.entrants}",
-                f"{race.before}→{race.after}",
-                _change(race.change),
-            )
-            for race in on_board.history
-        )
+        rows: list[Sequence[object]] = []
+        for race in on_board.history:
+            ended, place = f"{race.ended_at.astimezone(UTC):%Y-%m-%d}", f"{race.standing} of {race.entrants}"
+            points = f"{race.before}→{race.after}", _change(race.change)
+            rows.append((race.race.rpartition("/")[2], ended, place, *points))
         print_rows(console, None, ("Race", "Ended", ">Place", ">Points", ">Change"), rows)
 
 

@@ -21,8 +21,9 @@ _CLOCK = re.compile(
     r"(?:(\d{1,4}) days?,? )?(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,20})?)", re.ASCII
 )
 _UNITS = re.compile(
-    r"(?:(\d{1,4}) ?d(?:a[a-z]*)?)? ?(?:(\d{1,4}) ?h(?:[eor][a-z]*)?)? ?(?:(\d{1,6}) ?m(?:in[a-z]*)?)? ?"
-    r"(?:(\d{1,9}(?:\.\d{1,20})?) ?s(?:e[a-z]*)?)? ?(?:(\d{1,3}) ?ms)?",
+    r"(?:(\d{1,4}) ?d(?:a[a-z]*)?)? ?(?:(\d{1,4}(?:\.\d{1,9})?) ?h(?:[eor][a-z]*)?)? ?"
+    r"(?:(\d{1,6}(?:\.\d{1,9})?) ?m(?:in[a-z]*)?)? ?"
+    r"(?:(\d{1,9}(?:\.\d{1,20})?) ?s(?:e[a-z]*)?)? ?(?:(\d{1,12}) ?m(?:illi)?s(?:ec[a-z]*)?)?",
     re.IGNORECASE | re.ASCII,
 )
 _LAST_UNIT = re.compile(r"(?<=\d)(?:(h)|m) ?(\d\d)$", re.IGNORECASE | re.ASCII)
@@ -30,7 +31,7 @@ _PRIMES = str.maketrans("'′’hH\"″”", ":::::...", " ")
 POINTED = re.compile(r"^[1-9]\d{0,2}[.,]\d{3}$")
 _WITH_WORD = re.compile(r"[(\[]?(\d[\d.]*) ?([a-z]{2,})[)\]]?|(.*\S) ?[(\[]([a-z]{2,})[)\]]", re.I)
 _BEGINS_WITH_WORD = re.compile(r"([a-z][a-z.' ]*?) ?\*?(?:[(\[,:;–—-].*)?", re.IGNORECASE)
-_GAP = re.compile(r"(?:\+\s*|-(?=[\d:]+\.\d{3}$))(\d.*?)\s*(?:s(?:ec)?)?", re.IGNORECASE)
+_GAP = re.compile(r"(?:\+\s*|-(?=[\d:]*(?:\.\d{3}$|\.\d*[1-9]$|:\d)))(\d.*?)\s*(?:s(?:ec)?)?", re.IGNORECASE)
 _LAPS = re.compile(
     r"[+-]?\s*(\d{1,4})\s*(?:l|laps?|lap\(s\)|gir[io]|tours?|runden?|vueltas?)\.?(?: down)?", re.IGNORECASE
 )

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from racebot.errors import PayloadError
-from racebot.files.cells import KNOWN, SIGNS, is_date
+from racebot.files.cells import KNOWN, SIGNS, WORDS, is_date
 from racebot.files.options import plain
 from racebot.files.rows import MOST_LINES
 from racebot.races.result import HIDDEN_ID, RaceResult
@@ -34,6 +34,7 @@ EXPORTED |= {"twitch_name": "user.twitch_name", "numbered": "user.numbered"}
 Record = Mapping[str, Any]
 _PLAYERS = {"teams", *KNOWN["columns"]["player"]}
 _RACES = {name + end for name in KNOWN["columns"]["race"] for end in ("s", "es")}
+_ORDERS = {"order", "finish order", "finishing order", "finishers", "ranking", "results", "placements"}
 _KINDS = {"results": "place", "places": "place", "times": "time", "scores": "score", "points": "score"}
 
 
@@ -210,7 +211,7 @@ def _by_key(document: Any) -> Any:
     if not isinstance(document, Mapping) or not document or not _PLAYERS.isdisjoint(map(plain, document)):
         return document
     each, name = list(document.values()), "date" if all(map(is_date, document)) else "key"
-    if all(isinstance(one, list) and one and all(isinstance(player, str) for player in one) for one in each):
+    if all(one and _are_names(one) for one in each):
         starts = Counter(player for one in each for player in {*one})
         if name != "date" and starts.total() == len(starts):  # nobody is in two of them
             return document
@@ -230,8 +231,8 @@ def _exploded(value: Any, above: Record, number: int = 1, *, races: bool = False
         for at, item in enumerate(value, start=1):
             yield from _exploded(item, above, at, races=races)
     elif isinstance(value, Mapping):
-        value = _by_player(value, races=races)
-        flat = dict(_flat(value))
+        given, value = value, _by_player(value, races=races)
+        flat = ({} if value is given else {"list": number}) | dict(_flat(value))
         lists = list(_lists(value))
         if not lists:
             taken = flat.keys() & {"name", "id", "status"}
@@ -242,14 +243,23 @@ def _exploded(value: Any, above: Record, number: int = 1, *, races: bool = False
 
 
 def _by_player(value: Record, *, races: bool) -> Record:
-    """Return a race of `"results": {"Ann": 1, "Bo": 2}` with a list in place of the object."""
-    key, *more = [key for key, each in value.items() if isinstance(each, Mapping | list)] or [""]
+    """Return a race of `"results": {"Ann": 1}`, or `"order": ["Ann"], "dnf": ["Bo"]` with a list instead."""
+    keys = [key for key, each in value.items() if isinstance(each, Mapping | list)]
+    key, *more = sorted(keys, key=lambda each: plain(each) not in _ORDERS) or [""]
+    if plain(key) in _ORDERS and WORDS.keys() >= {*more} and all(_are_names(value[each]) for each in keys):
+        words = [(who, str(n)) for n, who in enumerate(value[key], start=1)]
+        words += [(who, word) for word in more for who in value[word]]
+        return {**value, key: [{"name": who, "place": word} for who, word in words]}
     if more or plain(key) not in _KINDS or not (races or _PLAYERS.isdisjoint(map(plain, value))):
         return value
     own = dict(value[key]) if isinstance(value[key], Mapping) else {}
     kind = "time" if ":" in "".join(map(str, own.values())) else _KINDS[plain(key)]
     listed = [{"name": who, kind: each} for who, each in own.items() if isinstance(each, int | float | str)]
     return {**value, key: listed} if own and len(listed) == len(own) else value
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
 def _side_by_side(value: Record) -> Iterator[Record]:

@@ -11,7 +11,7 @@ import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, islice, product
 from pathlib import Path
 
 from racebot.errors import PayloadError
@@ -86,12 +86,13 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
         start[at] = number, row[:MOST_COLUMNS]
     filled = [at for at, (_, row) in enumerate(start) if any(row)]
     best = 1, Header([], options)
-    for above, at in enumerate(filled[:_LAST_HEADER]):
+    for known, (above, at) in product((True, False), enumerate(filled[:_LAST_HEADER])):
         number, row = start[at]
         rest = [row for _, row in start[at + 1 :]]
         for names in filter(None, (_in_two_lines(row, *rest[:1]), row)):
-            header, second = Header(names, options), names is not row
+            second = names is not row
             below = [padded(row, len(names)) for row in rest[second:]]
+            header = Header(names, options, None if known else below)
             found = None if header.missing else _Recognizer(path, header, below, options).lines()
             if found is not None:
                 notes += [f"{counted(above, 'line')} above the names of columns not used"] if above else []
@@ -100,7 +101,10 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
                 body: Iterator[Row] = chain(start[at + 1 + second + found.skip :], lines)
                 if not found.note:
                     body = _filled_down(body, header, notes)
-                where = _where(path, header, options)
+                if lacking := [name for name in options.where if header.find(name) is None]:
+                    there = f"there are {few(header.names, 20)}"
+                    raise PayloadError(f"{path}: --where: no column {few(lacking)}: {there}")
+                where = {header.find(name) or 0: texts for name, texts in options.where.items()}
                 return Grid(path, body, names, where, found.of, found.columns, notes)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header
@@ -144,15 +148,6 @@ def padded(row: list[str], width: int) -> list[str]:
     return row + [""] * (width - len(row))
 
 
-def _where(path: Path, header: Header, options: ReadOptions) -> Mapping[int, Iterable[str]]:
-    where = {}
-    for name, texts in options.where.items():
-        if (at := header.find(name)) is None:
-            raise PayloadError(f"{path}: --where: no column {name!r}: there are {few(header.names, 20)}")
-        where[at] = texts
-    return where
-
-
 @dataclass(frozen=True, slots=True)
 class _Recognizer:
     path: Path
@@ -169,10 +164,18 @@ class _Recognizer:
             return self._wide(layout is Layout.PLAYERS, columns)
         if layout is None and not self.options.columns.keys() & set(RESULTS):
             others = [at for at in columns if at not in header.used]
-            if has_player and header.results() and not has_race and len(others) > 1:
-                if all(map(self._names_race, others)):
+            alone = has_player and not has_race
+            parts, whole = header.splits(columns, self.below) if alone else ([], None)
+            names = few([header.names[at] for at in parts or others], 3)
+            if whole is not None:
+                header.at["time"] = (whole,)
+                note = (
+                    f"one race, since {names} are parts of {header.names[whole]!r} (not so: --layout players)"
+                )
+                return Lines(lambda _, row: [header.texts(row)], header.titles(), note=note)
+            if parts or (alone and header.results() and len(others) > 1):
+                if all(map(self._names_race, parts or others)):
                     return self._wide(True, columns)
-                names = few([header.names[at] for at in others], 3)
                 fix = "Add --layout long for one race, or --layout players"
                 raise PayloadError(f"{self.path}: one race, or a race in each of the columns {names}? {fix}")
             if pair := header.pair():
@@ -187,6 +190,11 @@ class _Recognizer:
             if has_race and not has_player and len(columns) > 1 and differ:
                 return self._wide(False, columns)
         if has_player and header.results():
+            asks = header.results() == ["time"] and "time" not in self.options.columns
+            clock = header.find("start", "start time") if asks else None
+            if clock is not None and any(":" in row[clock] for row in self.below):
+                fix = "add a column time with what lies between; if not, --columns time=NAME"
+                raise PayloadError(f"{self.path}: are starts and finishes times of day? If so, {fix}")
             return Lines(lambda _, row: [header.texts(row)], header.titles())
         return None
 
@@ -303,16 +311,19 @@ class _Recognizer:
 def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
     """Read rows that are a race of two: a winner and a loser, or two players with a result."""
     names = [header.names[at] for at in pair]
+    twins = [at for at, name in enumerate(header.plain) if name in KNOWN["scores"]]
+    for number, at in enumerate(twins if len(twins) == 2 else (), start=1):
+        header.plain[at] = f"score {number}"
     winner, draw = header.find("winner", "winner name", "gewinner"), header.find("draw", "drawn", "tie")
-    result = header.at.get("result", [header.find("result", "score", "outcome", "res", "ftr")])[0]
+    result = header.at.get("result", (header.find("result", "score", "outcome", "res", "ftr"),))
     sides = [plain(name).removesuffix("team").strip() for name in names]
     scores = [
         header.find(*(form.format(name) for name in each for form in _SCORES))
-        for each in zip(names, sides, "12", strict=True)
+        for each in zip(names, sides, (side.split()[-1] for side in sides), "12", strict=True)
     ]
     results = _RESULTS | ({"h": _FIRST, "a": _SECOND} if sides == ["home", "away"] else {})
     by_score = None not in scores and "result" not in header.at
-    told = [at for at in (scores if by_score else [result]) if at is not None]
+    told = [at for at in (scores if by_score else result) if at is not None]
     seen, draws = Counter[str](), SIGNS["true"] | SIGNS["drawn"]
 
     def places(row: Sequence[str]) -> tuple[str, str] | None:
@@ -331,7 +342,9 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
         if told and not any(row[at].lower() in UNPLAYED for at in told):
             return _of_score(":".join(row[at] for at in told), results)
         if not told and winner is None:
-            raise BadCellError("result", "no column result, winner or draw: add one")
+            raise BadCellError(
+                "result", "no column result, winner or draw: add one, or --columns result=ONE+TWO"
+            )
         return None
 
     def lines(number: int, row: list[str]) -> Iterator[Line]:
@@ -344,7 +357,7 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
         for at, place in zip(pair, found, strict=True):
             yield line | {"race": race, "player": row[at], "place": place}
 
-    used = [at for at in (*pair, *scores, winner, draw, result) if at is not None]
+    used = [at for at in (*pair, *scores, *result, winner, draw) if at is not None]
     columns = {"race": "race"} | header.titles("race", "ended_at")
     return Lines(lines, columns, used, f"each line is a race of two, {names[0]!r} and {names[1]!r}")
 

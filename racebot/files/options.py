@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from racebot.errors import SettingsError
-from racebot.files.cells import KNOWN, NAMED_PLACES, OUTCOMES, Meaning
+from racebot.files import cells
+from racebot.files.cells import KNOWN, NAMED_PLACES, OUTCOMES, BadCellError, Meaning
 
 Names = dict[str, tuple[str, ...]]
 """Names of each of our columns in plain words, the best first."""
@@ -28,6 +30,9 @@ OF_TWO = ("player1", "player2", "result")
 """Further columns, which can be named where a line has two players."""
 TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?")
 """Columns that are no race and no player in a wide table."""
+_BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
+_UNITS = {*KNOWN["units"]}
+_SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
 _ORDINAL = re.compile(r"(?:place |pos |position |player ?|p)(\d{1,4})|(\d{1,4})(?:st|nd|rd|th)(?: place)?")
 
 
@@ -147,13 +152,17 @@ def _words(text: str | None) -> dict[str, Meaning]:
 class Header:
     """The names of columns in one line: the file's own `names`, and these in `plain` words.
 
-    `at` has the positions of each of our columns, and `missing` what was asked for and is not there.
+    `at` has the positions of each of our columns, and `missing` what was asked for and is not there. Given
+    the rows `below`, other words may stand beside known ones, as in `Your final time (ms)`.
     """
 
-    def __init__(self, row: Sequence[str], options: ReadOptions) -> None:
+    def __init__(
+        self, row: Sequence[str], options: ReadOptions, below: Sequence[Sequence[str]] | None = None
+    ) -> None:
         given = {ours: theirs for ours, theirs in options.columns.items() if ours != "cells"}
         self.names = [" ".join(cell.split()) for cell in row]
         self.plain = [plain(cell) for cell in row]
+        self._words = [{*plain(re.sub("(?<=[a-z])(?=[A-Z])", " ", cell)).split()} for cell in row]
         self.at: dict[str, tuple[int, ...]] = {}
         self.missing: dict[str, str] = {}
         for ours, theirs in given.items():
@@ -166,6 +175,11 @@ class Header:
         for ours, names in options.known.items():
             if ours not in given and (found := self._unclaimed(names)):
                 self.at[ours] = found
+        for ours in _BESIDE if below is not None else ():
+            if ours in options.known.keys() - given.keys() - self.at.keys():
+                self._claim_alike(ours, below or ())
+        units = [unit for at in self.at.get("time", ()) for unit in self._words[at] & _UNITS]
+        self._unit = "".join(units) if len(units) == 1 else ""
         if "race" in self.at and "race" not in given:
             self.at["race"] = (
                 self._unclaimed(("season", "year")) + self.at["race"] + self._unclaimed(("heat",))
@@ -188,6 +202,43 @@ class Header:
         found = (at for name in names for at, own in enumerate(self.plain) if own == name and at not in used)
         return tuple([at for at in [next(found, None)] if at is not None])
 
+    def _claim_alike(self, ours: str, below: Sequence[Sequence[str]]) -> None:
+        """Take the only name with other words beside a known one, or a finish with times or places."""
+        known, used = {*COLUMNS[ours]}, {at for positions in self.at.values() for at in positions}
+        found = []
+        for at, words in enumerate(self._words):
+            own, timed = words - (_UNITS if ours == "time" else set()), any(":" in row[at] for row in below)
+            finish = timed if ours == "time" else ours == "place" and "finish" in own and not timed
+            if at not in used and own and own <= known | _BESIDE[ours] and (own & known or finish):
+                found.append(at)
+        if len(found) == 1:
+            self.at[ours] = (found[0],)
+        elif not found and ours == "player":
+            self.at.pop("team", None)
+            if of_team := self._unclaimed(KNOWN["names"]["teams"]):
+                self.at[ours] = of_team
+
+    def splits(self, columns: Sequence[int], below: Sequence[Sequence[str]]) -> tuple[list[int], int | None]:
+        """Return columns of times that may be parts of one race, and that of its time if they surely are.
+
+        They have known names, or add up to the whole time, or grow to a finish.
+        """
+        totals = {at for at, name in enumerate(self.plain) if TOTAL.fullmatch(name) and name[:3] != "gun"}
+        starts = {at for at, name in enumerate(self.plain) if name.startswith("start")}
+        wanted = {*columns, *self.at.get("time", ())} | totals - starts
+        parts, rows = [at for at in sorted(wanted) if any(":" in row[at] for row in below)], []
+        for row in below:
+            with suppress(BadCellError):
+                rows.append([cells.microseconds(row[at]) for at in parts])
+        if len(parts) < 3 or not rows or any(max(row) != row[rows[0].index(max(rows[0]))] for row in rows):
+            return [], None
+        whole = parts.pop(rows[0].index(max(rows[0])))
+        known = all(_SPLIT.fullmatch(self.plain[at]) for at in parts)
+        add_up = all(abs(sum(row) - 2 * max(row)) <= 1_000_000 * len(row) for row in rows)
+        if known or add_up or (self.plain[whole] == "finish" and all(row == sorted(row) for row in rows)):
+            return parts, whole if known and not _SPLIT.fullmatch(self.plain[whole]) else None
+        return [], None
+
     def find(self, *wanted: str) -> int | None:
         """Return the position of the first of these names that there is: as written, or in plain words."""
         for name in wanted:
@@ -207,11 +258,14 @@ class Header:
 
     def texts(self, row: Sequence[str], *columns: str) -> dict[str, str]:
         """Return the cells of our columns, by default of all, of those that there are."""
-        return {
+        found = {
             ours: row[at[0]] if len(at) == 1 else " ".join(row[each] for each in at).strip()
             for ours, at in self.at.items()
             if not columns or ours in columns
         }
+        if self._unit and found.get("time", "")[-1:].isdecimal() and ":" not in found["time"]:
+            found["time"] += f" {self._unit}"
+        return found
 
     def pair(self) -> tuple[int, int] | None:
         """Return the positions of the two players of a line, if it has two."""

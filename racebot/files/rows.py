@@ -100,10 +100,8 @@ class File:
         for name, cells in groupby(rows, key=itemgetter(0)):
             chosen = f"read the sheet {name!r}, one of {len(names)}: --sheet NAME reads another"
             numbered = enumerate(cells, start=1)
-            yield (
-                [chosen] if names[1:] else [],
-                ((number, [cell.strip() for cell in row]) for number, (_, row) in numbered),
-            )
+            notes = [chosen] if names[1:] else []
+            yield notes, ((number, [cell.strip() for cell in row]) for number, (_, row) in numbered)
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of a text, or raise a PayloadError for too many, or for one that is too long."""

@@ -5,6 +5,7 @@ Lines of one race need not be adjacent. Every choice is noted, and every line th
 
 from __future__ import annotations
 
+import re
 import reprlib
 import sys
 import unicodedata
@@ -18,7 +19,7 @@ from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import DNF, DONE, NOBODY, NOTHING, SIGNS, BadCellError, Meaning
 from racebot.files.layout import Grid, Line, padded
-from racebot.files.options import FLAGS, RESULTS, ReadOptions, Twice
+from racebot.files.options import FLAGS, RESULTS, ReadOptions, Twice, plain
 from racebot.files.ranking import Ranking, Result
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, UNKNOWN, Entrant, RaceResult
@@ -32,6 +33,8 @@ MOST_PROBLEMS = 10
 FIRST_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 """The end of the first race of a file without dates. Each further race ends a minute later."""
 Find = Callable[[str], Entrant]
+_OF_ONE = re.compile(r"\b(?:id|no|nr|num|number|bib|license|licence|startnummer)$")
+_OF_LINES = {"session", "type", "class", "category", "division", "phase", "group", "heat", "attempt", "round"}
 
 
 @dataclass(slots=True)
@@ -223,6 +226,13 @@ class TableReader:
                 where = "this race"
                 date = columns.get("ended_at")
                 column = f"race={columns['race']}+{date}" if date else "race=Season+Round"
+            free = [name for name in self._table.header if name not in columns.values()]
+            if number := [name for name in free if _OF_ONE.search(plain(name))]:
+                column += (
+                    f", or player={cells.quoted(number[0])},name={columns['player']} if two share a name"
+                )
+            if kind := [name for name in free if plain(name) in _OF_LINES]:
+                column += f", or choose lines by --where {cells.quoted(kind[0])}=TEXT"
             raise BadCellError(
                 "player",
                 f"{reprlib.repr(result.entrant.name)} is already in {where} in line {before.number}: remove "
@@ -250,7 +260,13 @@ class TableReader:
         if status is DONE:
             entrant.place = cells.place(place) if place else None
             result.behind = cells.gap(time) if time else None
-            entrant.finish_time = cells.microseconds(time) if time and not result.behind else None
+            if time and not result.behind:
+                try:
+                    entrant.finish_time = cells.microseconds(time)
+                except BadCellError:
+                    if self._find or not place or time[0].isalpha():
+                        raise
+                    self._unused["with a time that is not understood beside its place"].append(number)
             if entrant.finish_time and (laps := line.get("laps", "")).isdecimal():
                 result.behind = -int(laps), 0
             result.score = cells.number(score) if score else None

@@ -213,14 +213,11 @@ def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlie
             f"{entry.label}: the ratings of {entry.model} diverge with these parameters: choose smaller ones"
         )
     predictions, final = Predictions.of(whole, rating, probability), model.rating(table)
-    evaluation = Evaluation(
-        label=entry.label,
-        model=entry.model,
-        parameters={} if entry.own else as_json(model),
-        complaints=Complaints.of(model, steps[first:], every=checked_again(history)),
-        views=_views(history, whole, predictions, final, first),
-        reliability=metrics.reliability(probability[whole.pair_race() >= first]),
-    )
+    complaints = Complaints.of(model, steps[first:], every=checked_again(history))
+    views = _views(history, whole, predictions, final, first)
+    odds = metrics.reliability(probability[whole.pair_race() >= first])
+    named = entry.label, entry.model, {} if entry.own else as_json(model)
+    evaluation = Evaluation(*named, complaints, views, odds)
     return _Run(evaluation, predictions, tightness)
 
 
@@ -264,14 +261,8 @@ def _compare(whole: Field, a: _Run, b: _Run, first: int) -> ModelComparison:
         return float(np.mean(wrong)) if wrong.size else math.nan
 
     chance_a, chance_b = a.predictions.probability[judged], b.predictions.probability[judged]
-    return ModelComparison(
-        first=a.evaluation.label,
-        second=b.evaluation.label,
-        betting=metrics.betting(chance_a, chance_b),
-        first_right=metrics.right_alone(chance_a, chance_b),
-        second_right=metrics.right_alone(chance_b, chance_a),
-        first_misordered=share(a, judged),
-        second_misordered=share(b, judged),
-        first_challenged=share(a, metrics.tightest(b.tightness)[race]),
-        second_challenged=share(b, metrics.tightest(a.tightness)[race]),
-    )
+    right = metrics.right_alone(chance_a, chance_b), metrics.right_alone(chance_b, chance_a)
+    wrong = share(a, judged), share(b, judged)
+    tight_a, tight_b = (metrics.tightest(each.tightness)[race] for each in (a, b))
+    labels, won = (a.evaluation.label, b.evaluation.label), metrics.betting(chance_a, chance_b)
+    return ModelComparison(*labels, won, *right, *wrong, share(a, tight_b), share(b, tight_a))

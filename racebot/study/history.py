@@ -105,10 +105,8 @@ class History:
 
     def races_of_players(self) -> IntArray:
         """Count each player's races: shape [players]."""
-        return np.bincount(
-            np.concatenate([np.empty(0, dtype=np.intp), *(race.players for race in self.races)]),
-            minlength=len(self.players),
-        )
+        entrants = np.concatenate([np.empty(0, dtype=np.intp), *(race.players for race in self.races)])
+        return np.bincount(entrants, minlength=len(self.players))
 
 
 def understood(results: Sequence[RaceResult], teams: TeamPolicy, left_out: Mapping[str, int]) -> str:
@@ -253,13 +251,9 @@ def forecast_race(model: RatingModel, names: Sequence[str], states: FloatArray) 
     if isinstance(model, PredictsFinish):
         finishes = finish_chances(model, states).tolist()
     before = model.win_probability(states[:, np.newaxis], states[np.newaxis]).tolist()
-    columns = (
-        model.points(states).tolist(),
-        win_chances(model, states).tolist(),
-        finishes,
-        expected_places(model, states).tolist(),
-        (tuple(None if i == j else p for j, p in enumerate(row)) for i, row in enumerate(before)),
-    )
+    pairs = (tuple(None if i == j else p for j, p in enumerate(row)) for i, row in enumerate(before))
+    points, wins = model.points(states).tolist(), win_chances(model, states).tolist()
+    columns = points, wins, finishes, expected_places(model, states).tolist(), pairs
     return [Odds(*each) for each in zip(names, *columns, strict=True)]
 
 
