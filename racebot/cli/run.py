@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -146,16 +146,14 @@ def publication_of(settings: Settings, ledger: Ledger) -> Publication:
 
     is_default = settings.site == type(settings).model_fields["site"].default
     of_demo = is_default and any(each.category == DEMO_CATEGORY for each in ledger.leaderboards.all())
+    looks: dict[str, Any] = {"title": settings.pages_title, "footer": settings.pages_footer}
+    looks |= {"theme": theme_beside(settings.database), "pictures": folder_beside(settings.database)}
+    looks |= {"export_cards": settings.pages_cards, "provisional_races": settings.provisional_races}
     return Publication(
         listing=partial(listing_of, settings),
-        provisional_races=settings.provisional_races,
         site="" if of_demo else settings.site,
         url=settings.pages_url or "",
-        export_cards=settings.pages_cards,
-        title=settings.pages_title,
-        footer=settings.pages_footer,
-        theme=theme_beside(settings.database),
-        pictures=folder_beside(settings.database),
         command_prefix=settings.command_prefix if settings.commands else None,
         planned=common.planned_boards(settings),
+        **looks,
     )

@@ -28,6 +28,7 @@ _UNITS = re.compile(
 )
 _LAST_UNIT = re.compile(r"(?<=\d)(?:(h)|m) ?(\d\d)$", re.IGNORECASE | re.ASCII)
 _PRIMES = str.maketrans("'′’hH\"″”", ":::::...", " ")
+_MARK = re.compile(rf"(?<=\d)(?:\s*[(\[]?(?:{'|'.join(KNOWN['marks'])})[)\]]?|[*†‡§]+)$", re.IGNORECASE)
 POINTED = re.compile(r"^[1-9]\d{0,2}[.,]\d{3}$")
 _WITH_WORD = re.compile(r"[(\[]?(\d[\d.]*) ?([a-z]{2,})[)\]]?|(.*\S) ?[(\[]([a-z]{2,})[)\]]", re.I)
 _BEGINS_WITH_WORD = re.compile(r"([a-z][a-z.' ]*?) ?\*?(?:[(\[,:;–—-].*)?", re.IGNORECASE)
@@ -98,7 +99,7 @@ def _bad(column: str, text: str, problem: str, *words: str) -> BadCellError:
 @lru_cache(maxsize=10_000)
 def microseconds(text: str) -> int:
     """Read `h:mm:ss`, `mm:ss`, `2h 3m 4s`, `2h03`, `2h03'04"5`, seconds, or an ISO 8601 duration."""
-    plain = text if "day" in text else text.replace(",", ".")
+    plain = _MARK.sub("", text if "day" in text else text.replace(",", "."))
     if any(sign in text for sign in "'′’"):
         plain = plain.replace("''", '"').translate(_PRIMES).rstrip(".")
     plain = _LAST_UNIT.sub(lambda match: f"{match[0]}{'m' if match[1] else 's'}", plain)
@@ -129,7 +130,7 @@ def place(text: str) -> int:
     """Read `1`, `1.`, `1.0`, `1st`, `1er`, `1º`, `#1`, `=3`, `T3`, `3-4` for a tie, `3 of 20`, or `first`."""
     if named := NAMED_PLACES.get(text.lower()):
         return named
-    match = _PLACE.fullmatch(text)
+    match = _PLACE.fullmatch(_MARK.sub("", text))
     if match is None or not 0 < int(match[1]) <= int(match[2] or match[1]):
         raise _bad("place", text, "not a place: write 1, 2, 3 and so on, DNF or DNS", "dns", "dnf")
     return int(match[1])

@@ -14,7 +14,7 @@ from typing import Any
 
 from racebot.errors import PayloadError
 from racebot.files.cells import KNOWN, SIGNS, WORDS, is_date
-from racebot.files.options import plain
+from racebot.files.options import RESULTS, plain
 from racebot.files.rows import MOST_LINES
 from racebot.races.result import HIDDEN_ID, RaceResult
 from racebot.racetime.payload import parse_race
@@ -35,7 +35,7 @@ Record = Mapping[str, Any]
 _PLAYERS = {"teams", *KNOWN["columns"]["player"]}
 _RACES = {name + end for name in KNOWN["columns"]["race"] for end in ("s", "es")}
 _ORDERS = {"order", "finish order", "finishing order", "finishers", "ranking", "results", "placements"}
-_KINDS = {"results": "place", "places": "place", "times": "time", "scores": "score", "points": "score"}
+_KINDS = {name: kind for kind in RESULTS for name in KNOWN["columns"][kind]} | {"results": "place"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,18 @@ from pathlib import Path
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import ABSENT, KNOWN, SIGNS, UNPLAYED, BadCellError
-from racebot.files.options import COLUMNS, FLAGS, RESULTS, TOTAL, Header, Layout, ReadOptions, few, plain
+from racebot.files.options import (
+    COLUMNS,
+    FLAGS,
+    OF_ONE,
+    RESULTS,
+    TOTAL,
+    Header,
+    Layout,
+    ReadOptions,
+    few,
+    plain,
+)
 from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
@@ -208,7 +219,8 @@ class _Recognizer:
         # The first row below the names may have the dates of races.
         dates = {text for row in self.below[:1] for text in row if cells.is_date(text)}
         for at, name in enumerate(self.header.plain):
-            if name and at not in keys and name not in totals and not TOTAL.fullmatch(name):
+            own = at in keys or name in totals or TOTAL.fullmatch(name) or OF_ONE.search(name)
+            if name and not own:
                 texts = {cells.told(row[at]).lower() for row in self.below} - dates
                 results = sum(map(cells.is_result, texts - words))
                 # One unknown word among the results of a race is an error, and no reason to leave it out.
@@ -368,7 +380,7 @@ def _of_score(text: str, known: Mapping[str, tuple[str, str]]) -> tuple[str, str
     if lower in known:
         return known[lower]
     try:
-        one, two = map(float, re.split(r"[-–:]", lower.replace("½", ".5")))
+        one, two = map(float, re.split(r"[-‐-―−:]", lower.replace("½", ".5")))
     except ValueError:
         problem = f"{reprlib.repr(text)} is no result of two players: write 1-0, 0-1 or ½-½"
         raise BadCellError("result", problem) from None

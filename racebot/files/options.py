@@ -30,6 +30,8 @@ OF_TWO = ("player1", "player2", "result")
 """Further columns, which can be named where a line has two players."""
 TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?")
 """Columns that are no race and no player in a wide table."""
+OF_ONE = re.compile(r"\b(?:id|no|nr|num|number|bib|license|licence|startnummer)$")
+"""Names of columns that tell people apart."""
 _BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
 _UNITS = {*KNOWN["units"]}
 _SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
@@ -117,14 +119,9 @@ def options_of(
         raise SettingsError(f"--columns {columns}: write {form}")
     chosen = _pairs("--where", where, "COLUMN=TEXT, such as session=RACE or class=GT3|GT4")
     try:
-        return ReadOptions(
-            columns=named,
-            layout=(layout and Layout(layout)) or None,
-            words=_words(words),
-            where={column: tuple(texts.lower().split("|")) for column, texts in chosen.items()},
-            twice=(twice and Twice(twice)) or None,
-            **others,
-        )
+        others |= {"layout": (layout and Layout(layout)) or None, "twice": (twice and Twice(twice)) or None}
+        texts = {column: tuple(each.lower().split("|")) for column, each in chosen.items()}
+        return ReadOptions(columns=named, words=_words(words), where=texts, **others)
     except ValueError as error:
         raise SettingsError(str(error)) from None
 
@@ -175,7 +172,7 @@ class Header:
         for ours, names in options.known.items():
             if ours not in given and (found := self._unclaimed(names)):
                 self.at[ours] = found
-        for ours in _BESIDE if below is not None else ():
+        for ours in _BESIDE if below is not None else ("time",) if "place" in self.at else ():
             if ours in options.known.keys() - given.keys() - self.at.keys():
                 self._claim_alike(ours, below or ())
         units = [unit for at in self.at.get("time", ()) for unit in self._words[at] & _UNITS]

@@ -19,7 +19,7 @@ from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import DNF, DONE, NOBODY, NOTHING, SIGNS, BadCellError, Meaning
 from racebot.files.layout import Grid, Line, padded
-from racebot.files.options import FLAGS, RESULTS, ReadOptions, Twice, plain
+from racebot.files.options import FLAGS, OF_ONE, RESULTS, ReadOptions, Twice, plain
 from racebot.files.ranking import Ranking, Result
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, UNKNOWN, Entrant, RaceResult
@@ -33,7 +33,7 @@ MOST_PROBLEMS = 10
 FIRST_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 """The end of the first race of a file without dates. Each further race ends a minute later."""
 Find = Callable[[str], Entrant]
-_OF_ONE = re.compile(r"\b(?:id|no|nr|num|number|bib|license|licence|startnummer)$")
+_FOOTNOTE = re.compile(r"\s*[*†‡§]+$|[\U0001F1E6-\U0001F1FF]")  # also flags
 _OF_LINES = {"session", "type", "class", "category", "division", "phase", "group", "heat", "attempt", "round"}
 
 
@@ -63,7 +63,7 @@ class PlayerNames:
         known = self._known.get(name)
         if known is None:
             # Names of other scripts may share their transcription, and spreadsheets leave invisible marks.
-            seen = "".join(c for c in name if unicodedata.category(c) != "Cf")
+            seen = "".join(c for c in _FOOTNOTE.sub("", name) if unicodedata.category(c) != "Cf")
             latin = all(ord(c) < 0x250 or unicodedata.combining(c) for c in seen)
             folded = fold_name(seen) if latin else unicodedata.normalize("NFKC", seen).casefold()
             known = name if self._exact else self._first.setdefault("".join(folded.split()), name)
@@ -227,7 +227,7 @@ class TableReader:
                 date = columns.get("ended_at")
                 column = f"race={columns['race']}+{date}" if date else "race=Season+Round"
             free = [name for name in self._table.header if name not in columns.values()]
-            if number := [name for name in free if _OF_ONE.search(plain(name))]:
+            if number := [name for name in free if OF_ONE.search(plain(name))]:
                 column += (
                     f", or player={cells.quoted(number[0])},name={columns['player']} if two share a name"
                 )

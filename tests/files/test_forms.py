@@ -152,11 +152,21 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "names written together": ('[{"driverName": "Ann", "finishTimeMs": 61000}, {"driverName": "Bo", "finishTimeMs": 60000}]', {}, {"t": "Bo Ann"}, "time=finishTimeMs"),
     "crews": ("Place,Lane,Crew,Time\n1,3,Ann/Bo,6:10.2\n2,2,Cy/Di,6:11.9\n", {}, {"t": "Ann/Bo Cy/Di"}, "player=Crew"),
     "gaps with a minus": ("Fin Pos,Name,Out Status,Interval\n1,Ann,Running,0\n2,Bo,Running,-1.5\n3,Di,Running,-1L\n4,Cy,Disconnected,-5L\n", {}, {"t": "Ann Bo Di | Cy"}, "status=Out Status"),
-    "a time that is no time beside a place": ("place,name,time\n1,Ann,6:10.2q\n2,Bo,6:09.9 (PB)\n3,Cy,DNF\n", {}, {"t": "Ann Bo | Cy"}, "2 lines with a time that is not understood beside its place"),
+    "a time that is no time beside a place": ("place,name,time\n1,Ann,6:10.2x\n2,Bo,6:1o.9\n3,Cy,DNF\n", {}, {"t": "Ann Bo | Cy"}, "2 lines with a time that is not understood beside its place"),
     "scores between two players": ("Player A,Score A,Score B,Player B\nAnn,3,1,Bo\nBo,2,2,Cy\n", {}, {"t-000002": "Ann Bo", "t-000003": "Bo=Cy"}, ""),
     "two scores of one name": ("Player 1,Score,Player 2,Score\nAnn,1,Bo,3\n", {}, {"t-000002": "Bo Ann"}, ""),
     "goals of other names": ("Home,HG,AG,Away\nAnn,1,3,Bo\n", {"columns": "result=HG+AG"}, {"t-000002": "Bo Ann"}, ""),
     "JSON of finishers in order": ('{"races": [{"name": "a", "dnf": ["Cy"], "order": ["Ann", "Bo"]}, {"name": "b", "order": ["Bo", "Ann"]}]}', {}, {"a": "Ann Bo | Cy", "b": "Bo Ann"}, ""),
+    "SportIdent": ("Stno;SI card;Surname;First name;YB;nc;Start;Finish;Time;Classifier;Place\n12;8001;Lee;Ann;1990;0;10:00:00;10:45:10;45:10;0;1\n13;8002;Ray;Bo;1985;0;10:02:00;10:49:30;47:30;0;2\n14;8003;Fox;Cy;1985;0;10:04:00;;;3;\n", {}, {"t": "Ann Lee Bo Ray | Cy Fox"}, "'Start', 'Finish'"),
+    "a standing beside seeds": ("Final Standing,Seed,Gamertag\n1,2,Ann\n2,1,Bo\n3,4,Cy\n3,3,Di\n", {}, {"t": "Ann Bo Cy=Di"}, "columns not used: 'Seed'"),
+    "words in a time beside a place": ("Place,Name,Seed Time,Finals Time\n1,Ann,58.10,57.92\n2,Bo,NT,58.44\n---,Cy,59.00,DQ\n---,Di,59.50,NS\n", {}, {"t": "Ann Bo | Cy"}, "1 × 'NS' as not an entrant"),
+    "dashes of all kinds": ("Player 1,Player 2,Score\nAnn,Bo,3–1\nBo,Cy,1−3\nAnn,Cy,2—2\n", {}, {"t-000002": "Ann Bo", "t-000003": "Cy Bo", "t-000004": "Ann=Cy"}, ""),
+    "marks behind a time": ("Runner,Time\nAnn,1:02:03.4 (PB)\nBo,1:01:00q\nCy,1:03:00*\n", {}, {"t": "Bo Ann Cy"}, ""),
+    "marks behind a place": ("Pos.,Driver,AUS,BHR\n1,Ann,1PF,2F\n2,Bo,2,1P\n3,Cy,Ret,3†\n", {"layout": "players"}, {"AUS": "Ann Bo | Cy", "BHR": "Bo Ann Cy"}, ""),
+    "marks and flags of one person": ("race,player,place\na,🇵🇱 Ann,1\na,Bo,2\nb,Ann*,2\nb,Bo,1\n", {}, {"a": "🇵🇱 Ann Bo", "b": "Bo 🇵🇱 Ann"}, "one person each: 'Ann*' and"),
+    "places within categories": ("Pos,Name,Cat,Cat Pos,Gender,Gen Pos,Chip Time\n1,Ann,SEN,1,F,1,35:08\n2,Bo,V40,1,M,1,35:30\n", {}, {"t": "Ann Bo"}, "place=Pos"),
+    "JSON of numbers beside names": ('{"matches":[{"participants":[{"player":{"id":7,"name":"Ann"},"result":{"placement":1}},{"player":{"id":8,"name":"Bo"},"result":{"placement":2}}]}]}', {}, {"t": "Ann Bo"}, "place=result placement"),
+    "JSON of ranks by name": ('[{"race":"a","ranks":{"Ann":1,"Bo":2}},{"race":"b","ranks":{"Ann":2,"Bo":1}}]', {}, {"a": "Ann Bo", "b": "Bo Ann"}, ""),
 }  # fmt: skip
 
 
