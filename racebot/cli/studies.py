@@ -30,6 +30,7 @@ from racebot.ratings.model import Carries
 from racebot.ratings.parameters import from_mapping
 from racebot.scoring.rules import NAMED, rules_of
 from racebot.scoring.table import score_race, standings
+from racebot.standings.improve import earlier_races
 from racebot.standings.rater import current_states
 from racebot.study import iterated
 from racebot.study.cores import cores
@@ -83,9 +84,11 @@ def evaluate(
     if EVERY_MODEL in keys:
         keys = [key for key in keys if key != EVERY_MODEL and key not in registry.MODELS] + _able(histories)
     chosen += entries(usual, keys, param or [], taken=presets)
-    season = None if files else source.carried()
-    if season is not None:
-        chosen = _carrying(chosen)
+    season = None
+    if not files:
+        with source.board() as (ledger, board):
+            season = earlier_races(ledger, board)
+    chosen = chosen if season is None else _carrying(chosen)
     with common.progress_bars() as advance, cores(cluster or source.settings.cluster):
         reports = judge(histories, chosen, since=since, earlier=season, progress=partial(advance, "models"))
     if not all(report.races for report in reports):

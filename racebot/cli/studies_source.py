@@ -25,9 +25,9 @@ from racebot.races.outcome import TeamPolicy
 from racebot.ratings import registry
 from racebot.ratings.parameters import ParameterValue, declared
 from racebot.settings.model import Settings
-from racebot.standings.improve import earlier_races, rated_history
+from racebot.standings.improve import rated_history
 from racebot.study.evaluate import Entry
-from racebot.study.history import OF_TEAMS, Earlier, History
+from racebot.study.history import OF_TEAMS, History
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 
@@ -134,11 +134,6 @@ class Source(Answer):
             return self.settings.model, self.settings.parameters
         with self.board() as (_, board):
             return board.model, board.parameters
-
-    def carried(self) -> Earlier | None:
-        """Return the races from which ratings carry over into the leaderboard to study."""
-        with self.board() as (ledger, board):
-            return earlier_races(ledger, board)
 
     def entry(self, files: Sequence[Path] | None, model: str | None, assignments: list[str] | None) -> Entry:
         """Return one model with its parameters, by default the usual one."""

@@ -43,6 +43,10 @@ _PLACE = re.compile(
     re.IGNORECASE,
 )
 NAMED_PLACES = {name: number for number, names in enumerate(KNOWN["places"], start=1) for name in names}
+_OF_GAME = {"first_won": 1, "drawn": 1, "second_won": 2}
+_WON = {
+    word: n for name, n in _OF_GAME.items() for word in KNOWN["signs"][name] if word.isalpha() and word[2:]
+}
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15}|,(?!\d{3}$)\d{1,15})?")
 _THOUSANDS = re.compile(r"\d{1,3}([.,'’ ])\d{3}(?:\1\d{3})+", re.ASCII)
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
@@ -128,7 +132,7 @@ def gap(text: str) -> tuple[int, int] | None:
 @lru_cache(maxsize=10_000)
 def place(text: str) -> int:
     """Read `1`, `1.`, `1.0`, `1st`, `1er`, `1º`, `#1`, `=3`, `T3`, `3-4` for a tie, `3 of 20`, or `first`."""
-    if named := NAMED_PLACES.get(text.lower()):
+    if named := (NAMED_PLACES | _WON).get(text.lower()):
         return named
     match = _PLACE.fullmatch(_MARK.sub("", text))
     if match is None or not 0 < int(match[1]) <= int(match[2] or match[1]):
@@ -141,6 +145,7 @@ def number(text: str) -> float:
     """Read a score, with a decimal point or comma, or several signs of thousands."""
     if _THOUSANDS.fullmatch(text):
         return float(re.sub(r"\D", "", text))
+    text = text.strip("$€£% ")
     if _NUMBER.fullmatch(text) is None:
         raise _bad(
             "score", text, "not a number: write 12500, without a sign of thousands, 12.5 or DNF", "dnf"

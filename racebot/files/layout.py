@@ -11,24 +11,13 @@ import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, islice, product
+from itertools import chain, islice, product
 from pathlib import Path
 
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import ABSENT, KNOWN, SIGNS, UNPLAYED, BadCellError
-from racebot.files.options import (
-    COLUMNS,
-    FLAGS,
-    OF_ONE,
-    RESULTS,
-    TOTAL,
-    Header,
-    Layout,
-    ReadOptions,
-    few,
-    plain,
-)
+from racebot.files.options import RESULTS, TOTAL, Header, Layout, ReadOptions, few, padded, plain, two_lines
 from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
@@ -100,10 +89,10 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
     for known, (above, at) in product((True, False), enumerate(filled[:_LAST_HEADER])):
         number, row = start[at]
         rest = [row for _, row in start[at + 1 :]]
-        for names in filter(None, (_in_two_lines(row, *rest[:1]), row)):
+        for names in filter(None, (two_lines(row, *rest[:1]), row)):
             second = names is not row
             below = [padded(row, len(names)) for row in rest[second:]]
-            header = Header(names, options, None if known else below)
+            header = Header(names, options, below, alike=not known)
             found = None if header.missing else _Recognizer(path, header, below, options).lines()
             if found is not None:
                 notes += [f"{counted(above, 'line')} above the names of columns not used"] if above else []
@@ -122,20 +111,6 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
     raise _refusal(path, *best, options)
 
 
-def _in_two_lines(row: list[str], second: Sequence[str] = ()) -> list[str] | None:
-    """Return the names of columns if merged cells leave gaps or copies, told apart by the second line."""
-    upper, lower = padded(row, len(second)), padded([*second], len(row))
-    gaps = any(low and (not name or upper.count(name) > 1) for name, low in zip(upper, lower, strict=True))
-    first, *more = (at for at, name in enumerate(row) if name)  # without more, a title
-    if not (gaps and more) or (lower[first] and any(map(cells.is_result, filter(None, lower)))):
-        return None
-    own = list(filter(None, lower))
-    groups: Iterator[str] = accumulate(upper, lambda before, name: name or before)
-    if len({*own}) < len(own):
-        lower = [name and f"{group} {name}".strip() for group, name in zip(groups, lower, strict=True)]
-    return [name or above for above, name in zip(upper, lower, strict=True)]
-
-
 def _filled_down(rows: Iterator[Row], header: Header, notes: list[str]) -> Iterator[Row]:
     """Yield rows with the race and the date of merged cells, which only have them in their first row."""
     races, above, filled = header.at.get("race", ()), [""] * len(header.names), []
@@ -152,11 +127,6 @@ def _filled_down(rows: Iterator[Row], header: Header, notes: list[str]) -> Itera
     if filled:
         lines = f"{counted(len({*filled}), 'line')} without a race or a date (the first is line {filled[0]})"
         notes.append(f"{lines}: those of the line above")
-
-
-def padded(row: list[str], width: int) -> list[str]:
-    """Return a row with empty cells for columns that it lacks."""
-    return row + [""] * (width - len(row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +163,11 @@ class _Recognizer:
                 return _two_players(header, pair, self.path.stem)
             if not has_player and (ordered := header.in_order()):
                 return _in_order(header, ordered, self.path.stem, self.below)
-            races = all(map(self._names_race, others))
-            if has_player and not header.results() and len(others) > 1 and (races or "race" not in header.at):
+            rest = [at for at, name in enumerate(header.names) if name and at not in header.used]
+            if header.results() == ["place"] and not has_player and rest and all(map(self._names_race, rest)):
+                return self._wide(True, rest, of_players=True)
+            alike = not has_race or all(map(self._names_race, others))
+            if has_player and not header.results() and len(others) > 1 and alike:
                 return self._wide(True, columns)
             named = [tuple(header.texts(row, "race", "ended_at").items()) for row in self.below if any(row)]
             differ = len(set(named)) == len(named)  # as where a row is a race
@@ -213,14 +186,13 @@ class _Recognizer:
         """Return the columns that hold places, times, scores or words only, and that are no totals."""
         words, found = {*cells.WORDS, *self.options.words, *ABSENT}, []
         # In a wide table, a column `place` or `points` is the standing after all races.
-        standing = {*RESULTS, *FLAGS, "status"}
+        standing = {*RESULTS, *cells.OUTCOMES, "status"}
         keys = {at for ours, each in self.header.at.items() if ours not in standing for at in each}
-        totals = {name for ours in RESULTS for name in COLUMNS[ours]}
+        totals = {name for ours in RESULTS for name in KNOWN["columns"][ours]}
         # The first row below the names may have the dates of races.
         dates = {text for row in self.below[:1] for text in row if cells.is_date(text)}
         for at, name in enumerate(self.header.plain):
-            own = at in keys or name in totals or TOTAL.fullmatch(name) or OF_ONE.search(name)
-            if name and not own:
+            if name and at not in keys and name not in totals and not TOTAL.fullmatch(name):
                 texts = {cells.told(row[at]).lower() for row in self.below} - dates
                 results = sum(map(cells.is_result, texts - words))
                 # One unknown word among the results of a race is an error, and no reason to leave it out.
@@ -231,12 +203,16 @@ class _Recognizer:
     def _names_race(self, at: int) -> bool:
         return _RACE_NAME.fullmatch(self.header.plain[at]) is not None or cells.is_date(self.header.names[at])
 
-    def _wide(self, by_player: bool, columns: Sequence[int]) -> Lines | None:
-        """Read rows that are a race with a column for each player, or a player with one for each race."""
+    def _wide(self, by_player: bool, columns: Sequence[int], *, of_players: bool = False) -> Lines | None:
+        """Read rows that are a race with a column for each player, or a player with one for each race.
+
+        Rows may also be places, with a player for each race.
+        """
         header, below = self.header, self.below
         if by_player:
             header.at.pop("race", None)
         ours, theirs = ("player", "race") if by_player else ("race", "player")
+        ours = "place" if of_players else ours
         key = header.at.get(ours) or (() if by_player else header.at.get("ended_at")) or (0,)
         columns = [at for at in columns if at not in key]
         if not columns:
@@ -245,7 +221,7 @@ class _Recognizer:
         if told not in {None, *RESULTS}:
             raise PayloadError(f"--columns cells={told}: write cells=place, cells=time or cells=score")
         if by_player:
-            told, columns = self._of_each(columns, told)
+            told, columns = self._of_each(columns, "player" if of_players else told)
         names = [row[key[0]] for row in below] if by_player else [header.names[at] for at in columns]
         people = list(filter(None, names))
         if people and all(map(cells.is_date, people)):
@@ -284,7 +260,9 @@ class _Recognizer:
         """Choose the places of columns such as `Spa Pos` and `Spa Pts`, or times, and name them by race."""
         parts = {at: self.header.plain[at].rpartition(" ") for at in columns}
         for kind in [told] if told else RESULTS:
-            races = {at: race for at, (race, _, what) in parts.items() if race and what in COLUMNS[kind]}
+            races = {
+                at: race for at, (race, _, what) in parts.items() if race and what in KNOWN["columns"][kind]
+            }
             if races and [*races.values()] == [*dict.fromkeys(race for race, _, _ in parts.values())]:
                 for at in races:
                     self.header.names[at] = re.sub(r"[\W_]*[^\W_]+\W*$", "", self.header.names[at])

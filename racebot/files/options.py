@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import accumulate
 from typing import Any
 
 from racebot.errors import SettingsError
@@ -28,10 +29,10 @@ FLAGS = ("dnf", "dq", "dns")
 PAIRS = [tuple(pair) for pair in KNOWN["pairs"]]
 OF_TWO = ("player1", "player2", "result")
 """Further columns, which can be named where a line has two players."""
-TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?")
-"""Columns that are no race and no player in a wide table."""
 OF_ONE = re.compile(r"\b(?:id|no|nr|num|number|bib|license|licence|startnummer)$")
 """Names of columns that tell people apart."""
+TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?|.*{OF_ONE.pattern}")
+"""Columns that are no race and no player in a wide table."""
 _BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
 _UNITS = {*KNOWN["units"]}
 _SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
@@ -47,6 +48,25 @@ def few(names: Sequence[str], most: int = 8) -> str:
     """Name the first few of a list."""
     shown = ", ".join(map(reprlib.repr, names[:most]))
     return shown + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def padded(row: list[str], width: int) -> list[str]:
+    """Return a row with empty cells for columns that it lacks."""
+    return row + [""] * (width - len(row))
+
+
+def two_lines(row: list[str], second: Sequence[str] = ()) -> list[str] | None:
+    """Return the names of columns if merged cells leave gaps or copies, told apart by the second line."""
+    upper, lower = padded(row, len(second)), padded([*second], len(row))
+    gaps = any(low and (not name or upper.count(name) > 1) for name, low in zip(upper, lower, strict=True))
+    first, *more = (at for at, name in enumerate(row) if name)  # without more, a title
+    if not (gaps and more) or (lower[first] and any(map(cells.is_result, filter(None, lower)))):
+        return None
+    own = list(filter(None, lower))
+    groups: Iterator[str] = accumulate(upper, lambda before, name: name or before)
+    if len({*own}) < len(own):
+        lower = [name and f"{group} {name}".strip() for group, name in zip(groups, lower, strict=True)]
+    return [name or above for above, name in zip(upper, lower, strict=True)]
 
 
 class Layout(StrEnum):
@@ -149,12 +169,17 @@ def _words(text: str | None) -> dict[str, Meaning]:
 class Header:
     """The names of columns in one line: the file's own `names`, and these in `plain` words.
 
-    `at` has the positions of each of our columns, and `missing` what was asked for and is not there. Given
-    the rows `below`, other words may stand beside known ones, as in `Your final time (ms)`.
+    `at` has the positions of each of our columns, and `missing` what was asked for and is not there. If names
+    may be `alike`, other words may stand beside known ones, as in `Your final time (ms)`.
     """
 
     def __init__(
-        self, row: Sequence[str], options: ReadOptions, below: Sequence[Sequence[str]] | None = None
+        self,
+        row: Sequence[str],
+        options: ReadOptions,
+        below: Sequence[Sequence[str]] = (),
+        *,
+        alike: bool = False,
     ) -> None:
         given = {ours: theirs for ours, theirs in options.columns.items() if ours != "cells"}
         self.names = [" ".join(cell.split()) for cell in row]
@@ -172,9 +197,9 @@ class Header:
         for ours, names in options.known.items():
             if ours not in given and (found := self._unclaimed(names)):
                 self.at[ours] = found
-        for ours in _BESIDE if below is not None else ("time",) if "place" in self.at else ():
+        for ours in _BESIDE if alike else ("time",) if "place" in self.at else ():
             if ours in options.known.keys() - given.keys() - self.at.keys():
-                self._claim_alike(ours, below or ())
+                self._claim_alike(ours, below)
         units = [unit for at in self.at.get("time", ()) for unit in self._words[at] & _UNITS]
         self._unit = "".join(units) if len(units) == 1 else ""
         if "race" in self.at and "race" not in given:

@@ -18,8 +18,8 @@ from datetime import UTC, datetime, timedelta
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import DNF, DONE, NOBODY, NOTHING, SIGNS, BadCellError, Meaning
-from racebot.files.layout import Grid, Line, padded
-from racebot.files.options import FLAGS, OF_ONE, RESULTS, ReadOptions, Twice, plain
+from racebot.files.layout import Grid, Line
+from racebot.files.options import FLAGS, OF_ONE, RESULTS, ReadOptions, Twice, padded, plain
 from racebot.files.ranking import Ranking, Result
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, UNKNOWN, Entrant, RaceResult
@@ -334,8 +334,7 @@ class TableReader:
             self.notes.append(f"{missing}: counts without a name, unless --guest gives one")
             entrant.user_id, entrant.name = None, UNKNOWN
             return
-        entrant.user_id, entrant.name = found.user_id, found.name
-        entrant.discriminator = found.discriminator
+        entrant.user_id, entrant.name, entrant.discriminator = found.user_id, found.name, found.discriminator
 
     def _settle_unsure(self) -> None:
         """Read unknown words of a column of statuses as not finished, if others in it say finished."""
@@ -355,20 +354,15 @@ class TableReader:
 
         In some games, places decide races that nobody finished. A file with such a race means its places.
         """
-        both: list[Result] = []
-        counts = False
+        both, counts = [], False
         for race in self._races.values():
-            unfinished = (each for each in race.results.values() if not each.entrant.finished)
-            placed = [each for each in unfinished if each.entrant.place]
+            placed = [e for e in race.results.values() if e.entrant.place and not e.entrant.finished]
             counts |= bool(placed) and not (self._options.by_time or race.finishers())
             both += placed
         if not both:
             return
-        for each in both:
-            if counts:
-                each.entrant.status = DONE
-            else:
-                each.entrant.place = None
+        for own in (each.entrant for each in both):
+            own.status, own.place = (DONE, own.place) if counts else (own.status, None)
         why = "the place counts, since places rank a race that nobody finished"
         lines = self._lines([each.number for each in both])
         self.notes.append(f"a place and a word for no finish: {why if counts else 'not finished'} ({lines})")
@@ -386,9 +380,8 @@ class TableReader:
                     teams[each.entrant.team].append(each.facts())
             equal.update(len(set(facts)) == 1 for facts in teams.values() if len(facts) > 1)
         if equal[False] > equal[True]:
-            for race in self._races.values():
-                for each in race.results.values():
-                    each.entrant.team = None
+            for each in (each for race in self._races.values() for each in race.results.values()):
+                each.entrant.team = None
             self.notes.append(
                 f"column {title!r}: teammates have different results, so each is rated alone; "
                 f"--columns team={title} makes team races"

@@ -167,6 +167,11 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "places within categories": ("Pos,Name,Cat,Cat Pos,Gender,Gen Pos,Chip Time\n1,Ann,SEN,1,F,1,35:08\n2,Bo,V40,1,M,1,35:30\n", {}, {"t": "Ann Bo"}, "place=Pos"),
     "JSON of numbers beside names": ('{"matches":[{"participants":[{"player":{"id":7,"name":"Ann"},"result":{"placement":1}},{"player":{"id":8,"name":"Bo"},"result":{"placement":2}}]}]}', {}, {"t": "Ann Bo"}, "place=result placement"),
     "JSON of ranks by name": ('[{"race":"a","ranks":{"Ann":1,"Bo":2}},{"race":"b","ranks":{"Ann":2,"Bo":1}}]', {}, {"a": "Ann Bo", "b": "Bo Ann"}, ""),
+    "players by place and race": ("Place,Race 1,Race 2\n1,Ann,Bo\n2,Bo,Ann\n3,Cy,\n", {}, {"Race 1": "Ann Bo Cy", "Race 2": "Bo Ann"}, "a column for each race, with players"),
+    "words of a game for two": ("match_id,player,result\n1,Ann,win\n1,Bo,loss\n2,Bo,draw\n2,Ann,draw\n", {"columns": "place=result"}, {"1": "Ann Bo", "2": "Ann=Bo"}, ""),
+    "winnings": ("race,player,Winnings\n1,Ann,$50\n1,Bo,$100\n", {"columns": "score=Winnings"}, {"1": "Bo Ann"}, ""),
+    "words in a result beside a rank": ("Runner,Rank,Result\nAnn,1,28:10\nBo,2,28:30\nCy,,Did not finish\nDi,,Did not start\n", {}, {"t": "Ann Bo | Cy"}, "time=Result"),
+    "sets of two": ("Match,Player 1,Player 2,Sets P1,Sets P2\nQF1,Ann,Bo,0,2\n", {}, {"QF1": "Bo Ann"}, ""),
 }  # fmt: skip
 
 
@@ -209,6 +214,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("race,player,score\na,Ann,1.250\na,Bo,980\n", ["line 2 has a number like 1.250"]),
         ("race,player,points\na,Ann,1\na,Bo,2\na,Cy,3\n", ["--columns place=points"]),
         ("Pos  Driver  Time\n1    Ann     30:12\n", ["not spaces"]),
+        ("Player,Real time,In-game time,Date\nAnn,1h 02m,58m,2026-03-01\nBo,1h 03m,57m,2026-02-01\n", ["no column place or time"]),
         ("Name,Start Time,Finish Time\nAnn,10:00:00,10:41:00\nBo,10:05:00,10:42:00\n", ["times of day", "--columns time=NAME"]),
         ("Bib,session,Driver,Pos\n1,Q,Lee,1\n2,R,Lee,2\n", ["player=Bib,name=Driver", "--where session=TEXT"]),
         ('{"data": [{"id": "r1", "times": {"primary": "PT1H"}, "players": [{"id": "u"}]}]}', ["speedrun.com"]),
