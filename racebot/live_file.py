@@ -6,7 +6,7 @@ The worker writes it, other programs read it. It may be deleted at any time: the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from racebot.ledger.lock import replace_file
 from racebot.queries import FinishByRating, FinishChance, FinishTime, IsNew, Place
-from racebot.queries.race import JUST_EDITED, RaceOnBoard, ResultEdit
+from racebot.queries.race import JUST_EDITED, Facts, RaceOnBoard, ResultEdit, edits_between, named_edits
 from racebot.queries.scores import ComingScore
 from racebot.races.result import EntrantStatus
 
@@ -119,14 +119,37 @@ class LiveRoom:
         """Return the words that mark changes to come."""
         return next((each.condition for each in self.leaderboards), "if recorded")
 
+    @property
+    def facts(self) -> dict[str, Facts]:
+        """Return the facts of a finished room's entrants, by id."""
+        entrants = [each for board in self.leaderboards for each in board.entrants if self.finished]
+        times = ((each, each.finish_time) for each in entrants)
+        return {e.id: (e.status.value, None if time is None else round(time * 1e6)) for e, time in times}
+
+    def edited(self, facts: Mapping[str, Facts], now: datetime) -> LiveRoom:
+        """Return the room with the edits that lead to later facts, and the changes before the last ones."""
+        names = {each.id: each.name for board in self.leaderboards for each in board.entrants}
+        edits = named_edits(edits_between(self.facts, facts), names, now)
+        if not edits:
+            return self
+        boards = []
+        for board in self.leaderboards:
+            changes = {each.id: each.change for each in board.entrants if each.change is not None}
+            boards.append(replace(board, changes_before=changes))
+        return replace(self, leaderboards=tuple(boards), edits=(*self.edits, *edits))
+
 
 @dataclass(frozen=True, slots=True)
 class LiveReport:
-    """The live rooms, when the worker last wrote the file, and the races that the site does not list."""
+    """The live rooms, when the worker last wrote the file, and the races that the site does not list.
+
+    `edited` are rooms of recorded races whose results were edited before, without their entrants.
+    """
 
     seen_at: datetime
     rooms: tuple[LiveRoom, ...]
     unlisted: frozenset[str] = frozenset()
+    edited: tuple[LiveRoom, ...] = ()
 
 
 @cache

@@ -27,7 +27,7 @@ from racebot.live_file import (
 )
 from racebot.queries.leaderboard import new_places
 from racebot.queries.odds import finishing_habits, forecasts
-from racebot.queries.race import Facts, edits_between, named_edits, race_on_board
+from racebot.queries.race import facts_of, race_on_board
 from racebot.queries.scores import coming_scores
 from racebot.queries.standings import listed_now, listing_of, place_of
 from racebot.races.outcome import TeamPolicy
@@ -45,6 +45,8 @@ FORGET_UNSEEN = timedelta(minutes=15)
 """Age at which an unfinished room is dropped. The bot asks a silent room for its race every five minutes."""
 FORGET_FINISHED = timedelta(days=2)
 """Time after its end at which a race that nobody records or that changes no rating is dropped."""
+KEEP_EDITS = timedelta(days=90)
+"""Time for which the edits of a recorded race are shown, which is as long as messages are kept."""
 JOIN_WITHIN = 5.0
 """Seconds after the start in which the bot joins its rooms. Until then, the file of the last run stays."""
 _SOURCE = "live rooms"
@@ -72,6 +74,7 @@ class LiveWriter:
     _open: dict[str, _OpenRoom] = field(default_factory=dict)
     _former: dict[str, LiveRoom] = field(default_factory=dict)
     """Rooms of the last run that were not seen since, and the last states of rooms that change no rating."""
+    _edited: dict[str, LiveRoom] = field(default_factory=dict)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
     _revision: tuple[int, ...] = ()
     _writing: asyncio.Future[None] | None = None
@@ -81,15 +84,18 @@ class LiveWriter:
         self._path = live_path(self._ledger.path)
         if (report := read_live(self._path)) is not None:
             self._former = {room.race: room for room in report.rooms if room.race not in report.unlisted}
+            self._edited = {room.race: room for room in report.edited}
 
     def update(self, race: Race) -> None:
         """Receive a race as its room shows it now. Return at once."""
         known, former = self._open.pop(race.name, None), self._former.pop(race.name, None)
         described = known.described if known else former
         refused = self._refusal(race)
-        if refused and not race.recorded and described is not None and not race.unlisted:
+        keeps_state = refused and not (race.recorded or race.unlisted)
+        was_finished = described is not None and described.finished
+        if keeps_state and described is not None:
             self._former[race.name] = _last_state(described, race, refused, self.clock())
-        elif not (refused or race.recorded):
+        elif keeps_state or (not refused and (was_finished or not race.recorded)):
             self._open[race.name] = _OpenRoom(race, self.clock(), described)
         elif described is None and known is None:
             return
@@ -132,10 +138,15 @@ class LiveWriter:
                 continue
             with self.backoff.trying(item):
                 room.changed = True  # until this worked
+                if room.race.recorded and room.described is not None:
+                    await self._keep_edits(room.race, room.described)
                 fresh = await self._described(room)
-                room.described = fresh and _edited(fresh, room.described, self.clock())
-                if room.described is None and self._open.get(name) is room:
+                room.described = fresh and _with_edits_of(room.described, fresh, self.clock())
+                refused = self._refusal(room.race)
+                if (room.described is None or refused) and self._open.get(name) is room:
                     del self._open[name]
+                    if room.described is not None:
+                        self._former[name] = _last_state(room.described, room.race, refused, now)
         self._revision = revision
         shown = [(room, room.described) for room in self._open.values() if room.described is not None]
         unlisted = frozenset(described.race for room, described in shown if room.race.unlisted)
@@ -144,8 +155,10 @@ class LiveWriter:
             for name, room in self._former.items()
             if room.ended_at is not None and room.ended_at > now - FORGET_FINISHED
         }
+        kept = self._edited.items()
+        self._edited = {name: room for name, room in kept if room.edits[-1].at > now - KEEP_EDITS}
         rooms = (*(described for _, described in shown), *self._former.values())
-        report = LiveReport(self.clock(), rooms, unlisted)
+        report = LiveReport(self.clock(), rooms, unlisted, tuple(self._edited.values()))
         self._writing = asyncio.ensure_future(asyncio.to_thread(write_live, self._path, report))
         await asyncio.shield(self._writing)
 
@@ -153,12 +166,20 @@ class LiveWriter:
         ended_at = room.race.result.ended_at if room.race.result else None
         return (ended_at or room.seen_at) < now - (FORGET_FINISHED if ended_at else FORGET_UNSEEN)
 
+    async def _keep_edits(self, race: Race, room: LiveRoom) -> None:
+        """Keep the edits of a race that is recorded now: chat may never be told the last ones."""
+        entered = await self.call(self._ledger.people.amended, race)
+        last = room.edited(facts_of(entered), self.clock())
+        if last.edits:
+            boards = (replace(each, entrants=(), outcome=None, scores=()) for each in last.leaderboards)
+            self._edited[race.name] = replace(last, leaderboards=tuple(boards))
+
     async def _described(self, room: _OpenRoom) -> LiveRoom | None:
-        """Return a room for the file, None if no leaderboard of ours rates it or its race is settled."""
+        """Return a room for the file, None if no leaderboard rates it or its race is recorded or settled."""
         race = room.race
         # In the order of the ledger, and so of the pages of recorded races.
         planned = sorted(self.settler.rules.leaderboards(race), key=attrgetter("name"))
-        if not planned or await self.call(self._ledger.races.has, race.name):
+        if not planned or race.recorded or await self.call(self._ledger.races.has, race.name):
             return None
         boards = list[LiveBoard]()
         for board in planned:
@@ -167,17 +188,9 @@ class LiveWriter:
                 with self.backoff.trying(item):
                     boards.append(await asyncio.to_thread(self._on_board, race, board))
         room.changed = len(boards) < len(planned)  # then it is tried again
-        return LiveRoom(
-            race=race.name,
-            category=race.category,
-            goal=race.goal,
-            status=race.status,
-            opened_at=race.opened_at,
-            started_at=race.started_at,
-            ended_at=race.result.ended_at if race.result else None,
-            updated_at=room.seen_at,
-            leaderboards=tuple(boards),
-        )
+        facts = race.name, race.category, race.goal, race.status, race.opened_at, race.started_at
+        ended_at = race.result.ended_at if race.result else None
+        return LiveRoom(*facts, ended_at, room.seen_at, tuple(boards))
 
     def _on_board(self, race: Race, planned: Leaderboard) -> LiveBoard:
         """Describe a room on one leaderboard, with what its result would change."""
@@ -216,9 +229,9 @@ def _entrants(
     board: Leaderboard,
     entrants: Sequence[Entrant],
     changes: Mapping[str, Change],
-    ranks: Mapping[str, tuple[int | None, int | None]],
+    places: Mapping[str, tuple[int | None, int | None]],
 ) -> Iterator[LiveEntrant]:
-    """Yield the entrants with their chances, their `changes`, and their `ranks` before and after the race."""
+    """Yield the entrants with their chances, their `changes`, and their `places` before and after."""
     players = [str(entrant.user_id) for entrant in entrants]
     by_team = board.teams != TeamPolicy.INDIVIDUAL and any(e.team for e in entrants)
     states = current_states(ledger, board, players)
@@ -227,48 +240,25 @@ def _entrants(
     names = shown_names(entrants)
     for player, entrant, (_, raced), forecast in zip(players, entrants, states, found, strict=True):
         change = changes.get(player)
-        before, after = ranks.get(player, (None, None))
-        yield LiveEntrant(
-            id=player,
-            name=names[entrant],
-            status=entrant.status,
-            place=change.place if change else entrant.place,
-            finish_time=None if entrant.finish_time is None else entrant.finish_time / 1_000_000,
-            points=forecast.points,
-            new=not raced,
-            win_chance=forecast.win_chance if has_odds else None,
-            finish_chance=forecast.finish_chance,
-            after=change.points_after if change else None,
-            change=change.points_change if change else None,
-            rank_before=before,
-            rank_after=after,
-            finish_by_rating=forecast.finish_by_rating,
-            stream=entrant.profile.twitch if entrant.profile and entrant.profile.live else "",
-        )
+        before, after = places.get(player, (None, None))
+        place, time = change.place if change else entrant.place, entrant.finish_time
+        result = entrant.status, place, None if time is None else time / 1_000_000
+        chances = forecast.win_chance if has_odds else None, forecast.finish_chance
+        points = change and change.points_after, change and change.points_change
+        stream = entrant.profile.twitch if entrant.profile and entrant.profile.live else ""
+        ranks = before, after, forecast.finish_by_rating
+        facts = *result, forecast.points, not raced, *chances, *points, *ranks, stream
+        yield LiveEntrant(player, names[entrant], *facts)
 
 
-def _edited(fresh: LiveRoom, before: LiveRoom | None, now: datetime) -> LiveRoom:
-    """Add the edits of a result since `before` to its room, with the changes that the last ones moved."""
+def _with_edits_of(before: LiveRoom | None, fresh: LiveRoom, now: datetime) -> LiveRoom:
+    """Return a room with the edits of its result, given the room as it was described before."""
     if before is None:
         return fresh
-    names = {each.id: each.name for board in fresh.leaderboards for each in board.entrants}
-    edits = named_edits(edits_between(_facts(before), _facts(fresh)), names, now)
-    boards = []
-    for board in fresh.leaderboards:
-        former = next((each for each in before.leaderboards if each.leaderboard == board.leaderboard), board)
-        changes = {each.id: each.change for each in board.entrants}
-        moved = {
-            each.id: each.change
-            for each in former.entrants
-            if each.change is not None and each.change != changes.get(each.id)
-        }
-        boards.append(replace(board, changes_before=moved if edits else former.changes_before))
-    return replace(fresh, leaderboards=tuple(boards), edits=(*before.edits, *edits))
-
-
-def _facts(room: LiveRoom) -> dict[str, Facts]:
-    entrants = (each for board in room.leaderboards for each in board.entrants if room.finished)
-    return {each.id: (each.status.value, each.finish_time) for each in entrants}
+    kept = before.edited(fresh.facts, now)
+    former = {each.leaderboard: each.changes_before for each in kept.leaderboards}
+    boards = (replace(each, changes_before=former.get(each.leaderboard, {})) for each in fresh.leaderboards)
+    return replace(fresh, leaderboards=tuple(boards), edits=kept.edits)
 
 
 def _last_state(room: LiveRoom, race: Race, refused: str, now: datetime) -> LiveRoom:

@@ -155,5 +155,6 @@ def publication_of(settings: Settings, ledger: Ledger) -> Publication:
         url=settings.pages_url or "",
         command_prefix=settings.command_prefix if settings.commands else None,
         planned=common.planned_boards(settings),
+        rooms_every=settings.rooms_every,
         **looks,
     )

@@ -124,7 +124,6 @@ class ChatBody:
         buttons: the buttons below it, in the site's format, by label.
         withdraws: whether it withdraws the announcement.
         notes: whether it is not about ratings, but about the room's event.
-        changes: on the message with `entries`, each change of points by user id, by leaderboard.
     """
 
     text: str
@@ -137,7 +136,6 @@ class ChatBody:
     buttons: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     withdraws: bool = False
     notes: bool = False
-    changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from racebot.errors import PayloadError
-from racebot.ledger.outbox import ChatBody, Edit, MetaBody, OutboxRow
+from racebot.ledger.outbox import ChatBody, Edit, MetaBody
 from racebot.ledger.rows import Change, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries import (
@@ -37,6 +37,7 @@ from racebot.races.result import (
     result_label,
     shown_names,
 )
+from racebot.racetime.payload import Race
 from racebot.ratings import registry
 from racebot.ratings.forecast import win_chances
 
@@ -176,7 +177,7 @@ def named_edits(edits: Iterable[Edit], names: Mapping[str, str], at: datetime) -
     ]
 
 
-def facts_of(result: RaceResult) -> dict[str, tuple[str, int | None]]:
+def facts_of(result: RaceResult | Race) -> dict[str, tuple[str, int | None]]:
     """Return each entrant's status and finish time, by user id."""
     return {e.user_id: (e.status.value, e.finish_time) for e in result.entrants if e.user_id is not None}
 
@@ -188,26 +189,22 @@ def edits_between(before: Mapping[str, Facts], after: Mapping[str, Facts]) -> li
 
 
 def changes_before(ledger: Ledger, race: str, now: datetime) -> Mapping[str, Mapping[str, int]]:
-    """Return the changes before those that the room was told a moment ago, by leaderboard and player."""
+    """Return the changes that a correction after the record replaced a moment ago, by leaderboard."""
     rows = ledger.messages.of(race)
-    told = [(row.created_at, changes) for row in rows if (changes := _told_changes(row))]
-    return told[-2][1] if len(told) > 1 and now - told[-1][0] < JUST_EDITED else {}
+    told = [(row.created_at, body) for row in rows if isinstance(body := row.message.body, MetaBody)]
+    former = told[-2][1].leaderboards if len(told) > 1 and now - told[-1][0] < JUST_EDITED else ()
+    return {e.leaderboard: {p: new - old for p, (old, new) in e.changes.items()} for e in former}
 
 
-def _told_changes(row: OutboxRow) -> Mapping[str, Mapping[str, int]]:
-    match row.message.body:
-        case ChatBody(changes=changes):
-            return changes
-        case MetaBody(boards):
-            return {e.leaderboard: {p: new - old for p, (old, new) in e.changes.items()} for e in boards}
-    return {}
-
-
-def edits_of(ledger: Ledger, race: str, names: Mapping[str, str]) -> list[ResultEdit]:
-    """Return the edits of a race that chat was told, then those that came with or after its record.
+def edits_of(
+    ledger: Ledger, race: str, names: Mapping[str, str], seen: Iterable[ResultEdit] = ()
+) -> list[ResultEdit]:
+    """Return the edits `seen` in the room, those that chat was told, and those with or after the record.
 
     Several messages can tell the same edit.
     """
+    shown = [replace(each, name=names[each.id]) for each in seen if each.id and each.id in names]
+    known = {(each.id, each.edit) for each in shown}
     found: dict[tuple[int, str | None, str], ResultEdit] = {}
     told: Mapping[str, Facts] = {}
     settled_at = None
@@ -220,9 +217,10 @@ def edits_of(ledger: Ledger, race: str, names: Mapping[str, str]) -> list[Result
             case MetaBody():
                 settled_at = settled_at or row.created_at
     if (stored := ledger.races.get(race)) is None:
-        return list(found.values())
+        return [*shown, *found.values()]
     at = stored.corrected_at or settled_at or stored.counted_at
-    return [*found.values(), *named_edits(edits_between(told, facts_of(stored.result)), names, at)]
+    found_later = named_edits(edits_between(told, facts_of(stored.result)), names, at)
+    return [*shown, *(e for e in (*found.values(), *found_later) if (e.id, e.edit) not in known)]
 
 
 def event_reports(ledger: Ledger, name: str | None = None) -> list[EventReport]:
@@ -310,26 +308,13 @@ def race_on_board(
         entrant, explanation = explained[change.player]
         words = [in_words(reason, names) for reason in explanation.reasons()]
         explanation = explanation.without(withheld)
-        entrants.append(
-            RatedEntrant(
-                place=change.place,
-                standing=result_label(entrant.status, change.place),
-                finish_time=entrant.seconds,
-                id=None if change.player in withheld else change.player,
-                name=names[change.player],
-                before=change.points_before,
-                after=change.points_after,
-                change=change.points_change,
-                first_race=change.races_before == 0,
-                parts=dict(change.parts),
-                expected=round(explanation.expected, 2),
-                actual=explanation.actual,
-                win_chance=chance_of[change.player],
-                finish_chance=explanation.finish_chance,
-                reasons=words,
-                why=explanation.reasons(),
-            )
-        )
+        raced = change.place, result_label(entrant.status, change.place), entrant.seconds
+        who = None if change.player in withheld else change.player, names[change.player]
+        points = change.points_before, change.points_after, change.points_change
+        facts = *raced, *who, *points, change.races_before == 0, dict(change.parts)
+        places_and_chances = explanation.actual, chance_of[change.player], explanation.finish_chance
+        expected = round(explanation.expected, 2), *places_and_chances
+        entrants.append(RatedEntrant(*facts, *expected, words, explanation.reasons()))
     deleted = [entrant for entrant in result.entrants if entrant.user_id is None]
     place_of = places(result, teams) if deleted else {}
     unrated = [_raced_entrant(entrant, shown[entrant], place_of) for entrant in deleted]

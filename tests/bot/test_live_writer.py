@@ -115,21 +115,24 @@ async def test_finished_room_shows_the_changes_that_the_record_will_bring(writin
     ]
 
 
-REFUSALS: tuple[tuple[dict[str, object], str], ...] = (
-    ({"status": "cancelled"}, "cancelled"),
-    ({"custom_goal": True}, "custom goal"),
-    ({"recordable": False}, "not recorded"),
+REFUSALS: tuple[tuple[dict[str, object], str, bool], ...] = (
+    ({"status": "cancelled"}, "cancelled", True),
+    ({"status": "cancelled"}, "cancelled", False),
+    ({"custom_goal": True}, "custom goal", True),
+    ({"recordable": False}, "not recorded", True),
+    ({"recordable": False}, "not recorded", False),
 )
 
 
-@pytest.mark.parametrize(("facts", "refused"), REFUSALS)
+@pytest.mark.parametrize(("facts", "refused", "seen_before"), REFUSALS)
 async def test_race_that_changes_no_rating_keeps_its_last_state(
-    writing: Writing, monkeypatch: pytest.MonkeyPatch, facts: dict[str, object], refused: str
+    writing: Writing, monkeypatch, facts: dict[str, object], refused: str, *, seen_before: bool
 ) -> None:
     race = finished(replace(result("r", "ann bo"), recorded=False))
-    await writing.shown(race)
+    if seen_before:
+        await writing.shown(race)
     writing.writer.update(replace(race, **facts))  # type: ignore[arg-type]
-    await until(lambda: writing.rooms()["orb/r"].refused == refused)
+    await until(lambda: "orb/r" in writing.rooms() and writing.rooms()["orb/r"].refused == refused)
     await writing.stop()
     writing.writer = LiveWriter(writing.settler, SETTINGS, at_once, writing.clock, backoff())
     monkeypatch.setattr(live_writer, "JOIN_WITHIN", 0.0)
@@ -160,6 +163,19 @@ async def test_room_tells_what_moderators_edited_and_the_changes_before(
     changed = {each.id: each.change for each in before.entrants}
     assert after.changes_before == changed
     assert changed["id-ann"] != {each.id: each.change for each in after.entrants}["id-ann"]
+    if restarted:
+        await writing.stop()
+        writing.writer = writing.made()
+    race = result("r", "cy", dnf="ann", dq="bo")  # the record shows another edit, which chat is never told
+    writing.writer.update(finished(race))
+    writing.settler.settle(race, writing.clock())
+    if restarted:
+        writing.start()
+    await until(lambda: "orb/r" not in writing.rooms())
+    (room,) = existing(read_live(writing.path)).edited
+    assert room.edits[:-2] == edits
+    assert [(each.name, each.edit) for each in room.edits[-2:]] == [("Cy", "time"), ("Bo", "dq")]
+    assert room.leaderboards[0].changes_before == {each.id: each.change for each in after.entrants}
 
 
 async def written(writer: LiveWriter, path: Path) -> None:

@@ -228,10 +228,6 @@ class Announcements:
                 entries = rating_message.entries(changed, texts)
                 buttons = rating_buttons(self.settings, self.ledger, changed[0].leaderboard, result.name)
                 part = replace(part, entries=entries, buttons=buttons)
-                points = (
-                    (e.leaderboard.name, {c.player: c.points_change for c in e.changes}) for e in changed
-                )
-                part = replace(part, changes=dict(points))
             self._put(result.name, part, seed and f"{seed}:{number}")
         return bool(parts)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
@@ -167,10 +167,6 @@ PARTS = {"finish", "place"}
 MOST_LINES = 60  # races with more entrants are not drawn
 
 
-def fastest(part: RaceOnBoard) -> float | None:
-    return min((each.finish_time for each in part.placed if each.finish_time is not None), default=None)
-
-
 class Reason(NamedTuple):
     """A reason for a change, perhaps with points and short words for phones, or a verb with an opponent."""
 
@@ -181,10 +177,8 @@ class Reason(NamedTuple):
     chance: float = 0.0
 
 
-def why(
-    entrant: RatedEntrant, names: Mapping[str | None, str]
-) -> tuple[list[Reason], list[Reason], list[int]]:
-    """Return the reasons that phones show, the others, and the points of all. `names` are by user id."""
+def why(entrant: RatedEntrant, part: RaceOnBoard) -> tuple[list[Reason], list[Reason], list[int]]:
+    """Return the reasons that phones show, the others, and the points of all."""
     items = parts_of(entrant)
     brief = len(items) or 1
     is_part = entrant.why and entrant.why[-1].kind in {ReasonKind.FINISH, ReasonKind.PLACE, ReasonKind.LIMIT}
@@ -195,7 +189,8 @@ def why(
             brief = len(items)
     for but, opponents in zip(("", "but "), met, strict=False):
         for each in opponents:
-            words, name = f"{but}{'beat' if each.beaten else 'behind'}", each.team or names[each.player]
+            words = f"{but}{'beat' if each.beaten else 'behind'}"
+            name = each.team or next(other.name for other in part.entrants if other.id == each.player)
             items.append(Reason(words, opponent=name, chance=each.chance))
     return items[:brief], items[brief:], [each.points for each in items if each.points is not None]
 
@@ -251,10 +246,6 @@ def places(view: LedgerView, board: Board, report: RaceReport | RaceRow) -> dict
         return {}
     at, changes = report.ended_at, row.changes
     return new_places(view.ledger, board.stored, board.listing, at, changes, row.sequence)
-
-
-def names_of(part: RaceOnBoard) -> dict[str | None, str]:
-    return {each.id: each.name for each in part.entrants}
 
 
 # Of leaderboards

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -215,19 +216,19 @@ def race_span(total: int, number: int | None) -> tuple[int, int]:
 
 
 def race_pages(
-    total: int, number: int | None, query: Mapping[str, str], page: Callable[[int | None], str]
+    request: PageRequest, total: int, number: int | None, address: Callable[..., str]
 ) -> tuple[int, int, list[PageLink]] | None:
     """Return a page's first and last race, and its pager; None without such a page.
 
-    `number` is from the oldest page; a `page` of the query is from the newest.
+    `number` is from the oldest page, for `address`, too; a `page` of the query is from the newest.
     """
     older = older_race_pages(total)
-    if asked := page_number(query, 0):
+    if asked := page_number(request.query, 0):
         number = None if asked == 1 else older + 2 - asked
     if number is not None and not 1 <= number <= older:
         return None
     current = 1 if number is None else older + 2 - number
-    links = [page(None), *map(page, range(older, 0, -1))]
+    links = [link(request.path, address(number=page)) for page in (None, *range(older, 0, -1))]
     return *race_span(total, number), pager(current, older + 1, lambda position: links[position - 1])
 
 
@@ -251,11 +252,7 @@ def _chosen(
 
 def races(request: PageRequest, board: Board, number: int | None = None) -> Content:
     total = request.view.ledger.ratings.count(board.stored)
-
-    def page_link(page: int | None) -> str:
-        return link(request.path, board.address.of(RACES, number=page))
-
-    found = race_pages(total, number, request.query, page_link)
+    found = race_pages(request, total, number, partial(board.address.of, RACES))
     if found is None:
         return None
     first, last, pages = found

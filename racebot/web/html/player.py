@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -98,11 +99,8 @@ def races(request: PageRequest, board: Board, player: str, number: int | None = 
     record = view.player(board, player)
     if record is None:
         return None
-
-    def page_link(page: int | None) -> str:
-        return link(request.path, board.address.of(addresses.PLAYER_RACES, player=player, number=page))
-
-    listed = race_pages(len(record.history), number, request.query, page_link)
+    address = partial(board.address.of, addresses.PLAYER_RACES, player=player)
+    listed = race_pages(request, len(record.history), number, address)
     if listed is None:
         return None
     first, last, pages = listed

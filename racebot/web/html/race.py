@@ -33,12 +33,17 @@ def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
     report = request.view.race(race)
     if report is None:
         return None
+    ledger, now, room = request.view.ledger, datetime.now(UTC), request.view.before_record(race)
+    former = changes_before(ledger, race, now) if request.served else {}
+    if room is not None and room.was_edited(now):
+        former = {each.leaderboard: each.changes_before for each in room.leaderboards}
+    names = {each.id: each.name for each in report.result if each.id}
     return templating.page(
         request,
         template,
         report=report,
-        changes_before=changes_before(request.view.ledger, race, datetime.now(UTC)) if request.served else {},
-        edits=edits_of(request.view.ledger, race, {each.id: each.name for each in report.result if each.id}),
+        changes_before=former,
+        edits=edits_of(ledger, race, names, room.edits if room else ()),
         event=next(iter(event_reports(request.view.ledger, race)), None) if is_event(race) else None,
         category=request.view.category_face(report.category),
         boards=list(zip(request.view.boards_of(report), report.leaderboards, strict=True)),

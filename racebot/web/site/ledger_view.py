@@ -25,7 +25,7 @@ from racebot.queries.player import (
     player_standing,
     rated_players,
 )
-from racebot.queries.race import EventReport, RaceReport, event_reports, race_report
+from racebot.queries.race import EventReport, RaceReport, event_reports, facts_of, race_report
 from racebot.queries.races import RaceRow, latest_races
 from racebot.queries.records import Recap, final_since, recap
 from racebot.queries.scores import ComingScore, league
@@ -97,6 +97,7 @@ class Publication:
         pictures: folder with the pictures that the bot fetched.
         command_prefix: what the bot's chat commands begin with, None if it answers none.
         planned: the leaderboards of the settings, of which some may have no race yet.
+        rooms_every: seconds between two looks for new rooms.
     """
 
     listing: Callable[[Leaderboard], Listing] = lambda _: Listing()
@@ -110,6 +111,7 @@ class Publication:
     pictures: Path | None = None
     command_prefix: str | None = None
     planned: Sequence[Leaderboard] = ()
+    rooms_every: float = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,6 +196,11 @@ class LedgerView:
     def live_room(self, race: str, *, listed: bool = False) -> LiveRoom | None:
         """Return a room; if it must be `listed`, one that the site lists or that changes no rating."""
         return None if self._live is None else self._live.room(race, self.hidden, listed=listed)
+
+    def before_record(self, race: str) -> LiveRoom | None:
+        """Return the last state of a recorded race's room with all edits, if the result was edited before."""
+        room, stored = self._live and self._live.before_record(race), self.ledger.races.get(race)
+        return room.edited(facts_of(stored.result), self.now) if room and stored else None
 
     def is_awaited(self, race: str) -> bool:
         """Return whether a race that the bot does not know may still appear."""

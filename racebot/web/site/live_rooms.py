@@ -18,7 +18,7 @@ LATE_AFTER = timedelta(seconds=60)
 """Age of a report at which pages say that it may be out of date. The worker writes one every ten seconds."""
 GONE_AFTER = timedelta(minutes=10)  # age at which a report is ignored: the worker is down
 AWAIT = timedelta(minutes=5)
-"""Time for which a race that nobody knows may still appear. The bot finds a new room within a minute."""
+"""Time for which a race that nobody knows may still appear. The site's list of rooms may be a minute old."""
 MOST_ASKED = 1000  # most unknown races whose first request is remembered
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
@@ -85,9 +85,16 @@ class LiveReader:
             return None
         return _without(found, hidden)
 
+    def before_record(self, race: str) -> LiveRoom | None:
+        """Return the last state of a room whose race is recorded, if the result was edited before."""
+        self._current()
+        known = (*self._report.edited, *self._report.rooms) if self._report else ()
+        return next((room for room in known if room.race == race), None)
+
     def knows(self, race: str) -> bool:
         """Return whether the page of a race may change without the ledger."""
-        return race in self._asked or (self.room(race) or self.room(race, listed=True)) is not None
+        found = self.room(race) or self.room(race, listed=True) or self.before_record(race)
+        return race in self._asked or found is not None
 
     def is_awaited(self, race: str) -> bool:
         """Return whether a race that the bot does not know was first asked for a short time ago."""
