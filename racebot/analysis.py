@@ -200,7 +200,7 @@ def evaluate(
     )
     found = Table(sorted(rows, key=lambda row: row.misordered))
     found.title = verdict(report)
-    found.draw = lambda: plots.evaluation(report)
+    found.draw = lambda: plots.evaluation([("", report)])
     return found
 
 

@@ -27,24 +27,26 @@ PLAYERS = 10
 """Most players whose points over time are drawn."""
 
 
-def evaluation(*reports: Report) -> Any:
-    """Draw the reliability of the best model's odds above their histogram, and misordered pairs by model."""
+def evaluation(reports: Sequence[tuple[str, Report]]) -> Any:
+    """Draw reliability and histogram of the best model's odds, and misordered pairs by model, by file."""
     figure, axes = _axes(2, len(reports))
-    for report, (odds, models) in zip(reports, np.reshape(axes, (-1, 2)), strict=True):
+    for (file, report), (odds, models) in zip(reports, np.reshape(axes, (-1, 2)), strict=True):
         best = next(each for each in report.evaluations if each.label == report.best)
         found = best.reliability
         odds.plot([0.5, 1], [0.5, 1], color="gray", linestyle=":")
-        odds.plot(found.predicted, found.observed, marker="o")
-        odds.set(title=f"Odds of {_plain(best.label)}", xlim=(0.5, 1), ylim=(0, 1))
+        odds.plot(found.predicted, found.observed, marker="o", clip_on=False)
+        of_file = _plain(f", {Path(file).name}" if file else "")
+        odds.set(title=f"Odds of {_plain(best.label)}{of_file}", xlim=(0.5, 1), ylim=(0, 1))
         odds.set(xlabel="Forecast; bars: how often", ylabel="Came true")
         width = 0.5 / found.weight.size
         centers = 0.5 + width * (np.arange(found.weight.size) + 0.5)
         odds.bar(centers, 0.25 * found.weight / max(found.weight.max(), 1), 0.9 * width, alpha=0.3)
-        rows = sorted(report.evaluations, key=lambda each: -each.figures.misordered)
+        rows = sorted(report.evaluations, key=lambda each: (-each.figures.misordered, each is best))
         errors = np.nan_to_num([100 * report.margins[each.label][0].error for each in rows])
         shares = [100 * each.figures.misordered for each in rows]
         models.errorbar(shares, [_plain(each.label) for each in rows], xerr=errors, fmt="o", capsize=4)
-        models.set(title="Pairs in the wrong order", xlabel="%, with the error of the difference to the best")
+        models.set(title=f"Pairs in the wrong order{of_file}")
+        models.set(xlabel="%, with the error of the difference to the best")
     return figure
 
 

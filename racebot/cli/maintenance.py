@@ -205,9 +205,8 @@ def fit_in_words(found: Fit, model: str) -> str:
     if not found.kept:
         return f"the ratings stay. A fit to these {found.races} races does not predict clearly better."
     before, after = found.judged.start_misordered, found.judged.tuned_misordered
-    better = "gives odds that fit the results better"
-    if after < before:
-        better = f"predicts the winner of a pair in {1 - after:.1%} of cases instead of {1 - before:.1%}"
+    pairs = f"predicts the winner of a pair in {1 - after:.1%} of cases instead of {1 - before:.1%}"
+    better = pairs if after < before else "gives odds that fit the results better"
     name = "the model" if found.model == model else f"the model {found.model}"
     text = f"fitted to these {found.races} races, {name} {better} (on races that the fit did not see)."
     if found.model != model:

@@ -98,7 +98,7 @@ def evaluate(
     source.give(
         lambda: studies_tables.evaluation_json(named, presets),
         lambda: studies_tables.evaluations(console, named, full=full),
-        lambda: plots.evaluation(*reports),
+        lambda: plots.evaluation(named),
     )
 
 

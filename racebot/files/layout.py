@@ -332,9 +332,7 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
         if told and not any(row[at].lower() in UNPLAYED for at in told):
             return _of_score(":".join(row[at] for at in told), results)
         if not told and winner is None:
-            raise BadCellError(
-                "result", "no column result, winner or draw: add one, or --columns result=ONE+TWO"
-            )
+            raise BadCellError("result", "no column result or winner: add one, or --columns result=ONE+TWO")
         return None
 
     def lines(number: int, row: list[str]) -> Iterator[Line]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import pairwise
+from typing import Any
 
 from racebot.files.cells import BadCellError
 from racebot.files.options import ReadOptions
@@ -30,11 +31,6 @@ class Result:
         """Return the result without the player; two lines with the same facts are one line given twice."""
         own = self.entrant
         return own.status, own.place, own.finish_time, own.team, self.behind, self.score
-
-    def key(self) -> tuple[object, ...]:
-        """Return a key by which a better result of a race comes first."""
-        own, score = self.entrant, self.score or 0
-        return not own.finished, own.place or 0, self.behind or (0, 0), own.finish_time or 0, -score
 
 
 @dataclass(slots=True)
@@ -88,6 +84,11 @@ class Ranking:
                 self._look_for_signs([each.finish_time or 0 for each in own])
         for entrant in own:
             entrant.finish_time = entrant.finish_time if timed else None
+
+    def key(self, result: Result) -> tuple[Any, ...]:
+        """Return a key by which a better result of a race comes first."""
+        own, score = result.entrant, (result.score or 0) * (1 if self.options.lowest_wins else -1)
+        return not own.finished, own.place or 0, result.behind or (0, 0), own.finish_time or 0, score
 
     def _keys(self, finishers: Sequence[Result]) -> list[tuple[float, ...]]:
         if all(each.score is not None for each in finishers):

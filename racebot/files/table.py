@@ -218,8 +218,7 @@ class TableReader:
             unused["given twice"].append(result.number)
         elif twice is not None:
             unused[f"left out by --twice {twice}"].append(result.number)
-            if twice is Twice.BEST and result.key() < before.key():
-                results[key] = result
+            results[key] = min(before, result, key=self.ranking.key) if twice is Twice.BEST else before
         else:
             columns, where, column = self._table.columns, "this file, which has no column race,", "race=NAME"
             if "race" in columns:

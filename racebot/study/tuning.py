@@ -129,13 +129,13 @@ def _on_parts(model: RatingModel, earlier: History, later: History) -> list[Tall
 
 
 def along(history: History, found: Tuned) -> list[tuple[str, float, FloatArray, FloatArray]]:
-    """Return the figure that was minimized along each parameter of a search, with the others as found.
+    """Return the figure that a search minimized along each parameter, with the others as found.
 
-    Each has its name, its value as found, `STEPS` values over its range, and the figures over all races.
+    Each has its name, its value as found, that and `STEPS` values over its range, and their figures.
     """
     space = dimensions(found.model, found.parameters, found.searched)
-    values = np.linspace([d.low for d in space], [d.high for d in space], STEPS, axis=1)
-    figures = _Search(found.model, dict(found.parameters), space).moved(history, values)
+    values = np.sort([[*np.linspace(d.low, d.high, STEPS), d.start] for d in space])
+    figures = _Search(found.model, dict(found.parameters), space).moved(history.split(0.5)[0], values)
     names = (d.parameter if d.entry is None else f"{d.parameter}, {d.entry + 1}" for d in space)
     return list(zip(names, (d.start for d in space), values, figures, strict=True))
 

@@ -83,6 +83,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "some rows": ("session,player,place\nRACE,Ann,1\nQ,Bo,1\nRACE,Bo,2\n", {"where": "session=RACE"}, {"t": "Ann Bo"}, "1 line left out by --where"),
     "the first attempt": ("race,player,time\na,Ann,20\na,Ann,10\na,Bo,15\n", {"twice": "first"}, {"a": "Bo Ann"}, "1 line left out by --twice first"),
     "the best attempt": ("race,player,time\na,Ann,20\na,Ann,10\na,Bo,15\n", {"twice": "best"}, {"a": "Ann Bo"}, ""),
+    "the best attempt where the lowest wins": ("player,score\nAnn,70\nAnn,68\nBo,69\n", {"twice": "best", "lowest_wins": True}, {"t": "Ann Bo"}, ""),
     "a line given twice": ("race,player,time\na,Ann,20\na,Ann,20\na,Bo,15\n", {}, {"a": "Bo Ann"}, "1 line given twice"),
     "runners without a name": ("race,player,place\na,,1\na,Ann,2\na,Anonymous,3\na,Bo,4\n", {}, {"a": "deleted account Ann deleted account Bo"}, "2 lines without a name"),
     "a race named by its date": ("date,player,place\n2026-03-01,Ann,1\n2026-03-01,Bo,2\n2026-03-08,Bo,1\n", {}, {"2026-03-01": "Ann Bo", "2026-03-08": "Bo"}, ""),
