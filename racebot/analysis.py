@@ -134,7 +134,7 @@ def _file(source: Any, number: int) -> Path | File:
     if isinstance(source, str | Path):
         return Path(source)
     if hasattr(source, "to_csv"):
-        text = source.to_csv(index=False)
+        text = source.to_csv(index=any(source.index.names))
     elif hasattr(source, "write_csv"):
         polars = importlib.import_module("polars")
         durations = polars.selectors.duration()  # which CSV cannot hold

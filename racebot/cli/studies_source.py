@@ -95,10 +95,7 @@ class Answer:
         """Draw the answer if wanted, and print it as JSON or as a table."""
         if self.plot is not None:
             plots.save(draw(), self.plot)
-        if self.as_json:
-            common.print_json(document())
-        else:
-            table()
+        common.print_json(document()) if self.as_json else table()
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,9 +158,7 @@ def iterated(console: Console, found: Iterated, count: int = 30) -> None:
 def _number(value: float | None) -> str:
     if value is None or math.isnan(value):
         return "–"
-    if isinstance(value, int):
-        return str(value)
-    return f"{value:.1f}" if abs(value) >= 100 else f"{value:.4f}"
+    return str(value) if isinstance(value, int) else f"{value:.1f}" if abs(value) >= 100 else f"{value:.4f}"
 
 
 def _short(value: float, error: float) -> str:

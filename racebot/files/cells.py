@@ -57,8 +57,8 @@ _DATES = [
     for form in (
         rf"(?P<day>\d{{1,2}})(?P<sign>[/.-])(?P<month>\d{{1,2}})(?P=sign){_YEAR}",
         r"(?P<year>\d{4})(?P<sign>[/.-])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})",
-        rf"{_DAY}[ -]{_MONTH},?[ -]{_YEAR}",
-        rf"{_MONTH} {_DAY},? {_YEAR}",
+        rf"(?:[a-z]+,? )?{_DAY}[ -]{_MONTH},?[ -]{_YEAR}",
+        rf"(?:[a-z]+,? )?{_MONTH} {_DAY},? {_YEAR}",
     )
 ]
 _TWELVE_HOURS = re.compile(r"(\d{1,2})(:\d\d(?::\d\d)?) ?([ap])\.?m\.?", re.IGNORECASE)
@@ -136,6 +136,10 @@ def place(text: str) -> int:
         return named
     match = _PLACE.fullmatch(_MARK.sub("", text))
     if match is None or not 0 < int(match[1]) <= int(match[2] or match[1]):
+        if _NUMBER.fullmatch(text) and float(text.replace(",", ".")) > 1:
+            raise _bad(
+                "place", text, "no whole place: add --columns score=NAME, and --lowest-wins if less is better"
+            )
         raise _bad("place", text, "not a place: write 1, 2, 3 and so on, DNF or DNS", "dns", "dnf")
     return int(match[1])
 
@@ -200,8 +204,9 @@ def with_word(text: str) -> tuple[str, str]:
 @lru_cache(maxsize=10_000)
 def told(text: str) -> str:
     """Return the word for no result in a cell such as `5 DNF`, `Ret (engine)` or `D.N.F.`, or the cell."""
+    bare = text.strip("()[] ")
     if not text[:1].isalpha():
-        return with_word(text)[1] or text
+        return bare if bare.lower() in WORDS else with_word(text)[1] or text
     if text.lower() in WORDS or (match := _BEGINS_WITH_WORD.fullmatch(text)) is None:
         return text
     word = re.sub(r"[.' ]+", " ", match[1]).strip()

@@ -174,12 +174,7 @@ class Header:
     """
 
     def __init__(
-        self,
-        row: Sequence[str],
-        options: ReadOptions,
-        below: Sequence[Sequence[str]] = (),
-        *,
-        alike: bool = False,
+        self, row: Sequence[str], options: ReadOptions, below: Sequence[list[str]] = (), alike: bool = False
     ) -> None:
         given = {ours: theirs for ours, theirs in options.columns.items() if ours != "cells"}
         self.names = [" ".join(cell.split()) for cell in row]
@@ -204,7 +199,9 @@ class Header:
         self._unit = "".join(units) if len(units) == 1 else ""
         if "race" in self.at and "race" not in given:
             self.at["race"] = (
-                self._unclaimed(("season", "year")) + self.at["race"] + self._unclaimed(("heat",))
+                self._unclaimed(("season", "year", "series", "regatta"))
+                + self.at["race"]
+                + self._unclaimed(("heat",))
             )
         if "player" not in given and (first := self._unclaimed(KNOWN["names"]["first"])):
             own, last = self.at.get("player"), self._unclaimed(KNOWN["names"]["last"])

@@ -226,10 +226,11 @@ class TableReader:
                 date = columns.get("ended_at")
                 column = f"race={columns['race']}+{date}" if date else "race=Season+Round"
             free = [name for name in self._table.header if name not in columns.values()]
+            mine = columns["player"]
             if number := [name for name in free if OF_ONE.search(plain(name))]:
-                column += (
-                    f", or player={cells.quoted(number[0])},name={columns['player']} if two share a name"
-                )
+                column += f", or player={number[0]},name={mine} if two share a name"
+            elif club := [name for name in free if plain(name) in cells.KNOWN["names"]["teams"]]:
+                column += f", or player={mine}+{club[0]} if two share a name"
             if kind := [name for name in free if plain(name) in _OF_LINES]:
                 column += f", or choose lines by --where {cells.quoted(kind[0])}=TEXT"
             raise BadCellError(

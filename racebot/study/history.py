@@ -90,7 +90,9 @@ class History:
 
     def __repr__(self) -> str:
         first, last = (f"{self.races[i].ended_at:%Y-%m-%d}" if self.races else "–" for i in (0, -1))
-        summary = f"{len(self.races)} races of {len(self.players)} players, {first} to {last}"
+        summary = (
+            f"{counted(len(self.races), 'race')} of {counted(len(self.players), 'player')}, {first} to {last}"
+        )
         return "\n".join([summary, *filter(None, [self.understood]), *self.notes])
 
     @property

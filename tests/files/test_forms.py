@@ -173,6 +173,10 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "winnings": ("race,player,Winnings\n1,Ann,$50\n1,Bo,$100\n", {"columns": "score=Winnings"}, {"1": "Bo Ann"}, ""),
     "words in a result beside a rank": ("Runner,Rank,Result\nAnn,1,28:10\nBo,2,28:30\nCy,,Did not finish\nDi,,Did not start\n", {}, {"t": "Ann Bo | Cy"}, "time=Result"),
     "sets of two": ("Match,Player 1,Player 2,Sets P1,Sets P2\nQF1,Ann,Bo,0,2\n", {}, {"QF1": "Bo Ann"}, ""),
+    "brackets around a word": ("Helm,R1,R2\nAnn,1,(RET)\nBo,2,1\nCy,[dns],2\n", {}, {"R1": "Ann Bo", "R2": "Bo Cy | Ann"}, "1 × 'RET' as not finished"),
+    "mean places of equals": ("race,name,rank\n1,Ann,1.5\n1,Bo,1.5\n1,Cy,3\n", {"columns": "score=rank", "lowest_wins": True}, {"1": "Ann=Bo Cy"}, ""),
+    "a weekday before a date": ('Date,Name,Place\n"Sunday, March 1, 2026",Ann,1\n"Sunday, March 1, 2026",Bo,2\n', {}, {"Sunday, March 1, 2026": "Ann Bo"}, "ended_at=Date"),
+    "races of two series": ("Series,Race,Sailor,Place\nA,1,Ann,1\nA,1,Bo,2\nB,1,Cy,1\nB,1,Di,2\n", {}, {"A 1": "Ann Bo", "B 1": "Cy Di"}, "race=Series+Race"),
 }  # fmt: skip
 
 
@@ -216,6 +220,8 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("race,player,points\na,Ann,1\na,Bo,2\na,Cy,3\n", ["--columns place=points"]),
         ("Pos  Driver  Time\n1    Ann     30:12\n", ["not spaces"]),
         ("Player,Real time,In-game time,Date\nAnn,1h 02m,58m,2026-03-01\nBo,1h 03m,57m,2026-02-01\n", ["no column place or time"]),
+        ("race,name,rank\n1,Ann,1.5\n1,Bo,1.5\n", ["--columns score=NAME", "--lowest-wins"]),
+        ("Place,Name,Nation,Time\n1,Ann Lee,POL,10:00\n2,Ann Lee,USA,10:10\n", ["player=Name+Nation"]),
         ("Name,Start Time,Finish Time\nAnn,10:00:00,10:41:00\nBo,10:05:00,10:42:00\n", ["times of day", "--columns time=NAME"]),
         ("Bib,session,Driver,Pos\n1,Q,Lee,1\n2,R,Lee,2\n", ["player=Bib,name=Driver", "--where session=TEXT"]),
         ('{"data": [{"id": "r1", "times": {"primary": "PT1H"}, "players": [{"id": "u"}]}]}', ["speedrun.com"]),
