@@ -158,12 +158,14 @@ class CategoryWorker:
             await self.past_races()
 
     async def _follow_orders(self) -> None:
-        """Let races show what they do after orders from the shell, as they do after orders in chat."""
+        """Let races show what they do after orders from the shell, and after an edit that a rebuild rates."""
         last, given = await self._call(self._ledger.orders.last), self._orders_followed
         if given is not None:
             ordered = await self._call(self._ledger.orders.races_since, given)
             self._to_follow.update(filter(self._is_ours, ordered))
         self._orders_followed = last
+        self._to_follow |= self._context.work.rated_later
+        self._context.work.rated_later.clear()
         for race in sorted(each for each in self._to_follow if not self._backoff.rests(f"{each} order")):
             with self._backoff.trying(f"{race} order"):
                 if await self._call(self._context.work.follow_order, race):

@@ -58,15 +58,14 @@ class Context:
         """Return a player's stored standing."""
         return self.ledger.standings.get(self.board, person.id)
 
-    def pending(self, race: Race, person: NamedPlayer) -> RatedRace | None:
-        """Return what the room's race will change if it is finished, not settled, and has this player."""
+    def pending(self, race: Race) -> RatedRace | None:
+        """Return what the room's race will change if it is finished and not settled."""
         result = race.result
         if result is None or not result.final or not self.settler.rules.counts(result):
             return None
         if self.ledger.races.has(result.name):
             return None
-        found = self.settler.preview(result, self.board.name)
-        return next((each for each in found if person.id in {e.user_id for e in each.result.entrants}), None)
+        return next(iter(self.settler.preview(result, self.board.name)), None)
 
     def standing_phrase(self, person: NamedPlayer, standing: Standing) -> str:
         """Write a player's points and place, or why the player has none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from racebot.races.result import NO_NAME, Entrant, shown_names
 from racebot.settings.texts import Texts
@@ -15,18 +15,12 @@ WIDEST_ENTRY = 40
 """Widest entry to keep on one line. A column of chat is about 45 Latin letters wide."""
 
 
-def chat_names(
-    entrants: Iterable[Entrant], texts: Texts, hidden: Collection[str | None] = ()
-) -> dict[str | None, str]:
-    """Return the names to show for a race's entrants in chat, by user id. `hidden` users get no name."""
-    names = {}
-    for entrant, name in shown_names(entrants).items():
-        if entrant.name == NO_NAME:
-            shown = texts.deleted_name
-        else:
-            shown = texts.hidden_name if entrant.user_id in hidden else plain(name)
-        names[entrant.user_id] = shown
-    return names
+def chat_names(entrants: Iterable[Entrant], texts: Texts) -> dict[str | None, str]:
+    """Return the names to show for a race's entrants in chat, by user id. Mask hidden ones before."""
+    return {
+        entrant.user_id: texts.deleted_name if entrant.name == NO_NAME else plain(name)
+        for entrant, name in shown_names(entrants).items()
+    }
 
 
 def percent(chance: float, texts: Texts) -> str:

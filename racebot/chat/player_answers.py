@@ -37,7 +37,7 @@ def rating(context: Context, person: NamedPlayer, race: Race) -> str:
         phrases = [texts.rating_newcomer.format(name=plain(person.name), points=points)]
     else:
         phrases = [context.standing_phrase(person, standing)]
-    if (change := change_of(context.pending(race, person), person)) is not None:
+    if (change := change_of(context.pending(race), person)) is not None:
         phrases.append(
             texts.rating_pending.format(
                 points=integer(change.points_after),
@@ -76,7 +76,7 @@ def _entry(context: Context, place: int, standing: Standing) -> str:
 def why(context: Context, person: NamedPlayer, race: Race) -> str:
     """Write the reasons for a player's change, by the room's race or by the last one."""
     texts, board, rules = context.texts, context.board, context.listing.scoring
-    rated = context.pending(race, person)
+    rated = context.pending(race)
     coming = change_of(rated, person)
     rated = rated if coming else last_race(context.ledger, board, person.id)
     change = coming or change_of(rated, person)
@@ -85,7 +85,7 @@ def why(context: Context, person: NamedPlayer, race: Race) -> str:
     model = registry.create(board.model, board.parameters)
     explained = explain_race(model, TeamPolicy(board.teams), rated.result, rated.changes)
     _, explanation = explained[person.id]
-    names = chat_names(rated.result.entrants, texts, context.ledger.people.hidden() - {person.id})
+    names = chat_names(context.ledger.people.masked(rated.result, texts.hidden_name).entrants, texts)
     opening = (texts.why_pending if coming else texts.why).format(
         record=Count(not board.rule.finished),
         name=plain(person.name),
@@ -128,7 +128,7 @@ def score(context: Context, command: Command, person: NamedPlayer, race: Race) -
     texts, rules = context.texts, context.listing.scoring
     if rules is None:
         return ""
-    pending = context.pending(race, person)
+    pending = context.pending(race)
     table = league(context.ledger, context.board, rules, *([pending.result] if pending else []))
     standing = next((each for each in table.standings if each.id == person.id), None)
     forecast = Forecast(table, rules.cut) if rules.cut else None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from racebot.chat.format import chat_names, ordinal, unbroken
 from racebot.ledger.outbox import Edit
 from racebot.ledger.rows import TEAM_RACE, Change
-from racebot.races.result import Entrant, EntrantStatus
+from racebot.races.result import EntrantStatus
 from racebot.scoring.rules import Rules
 from racebot.scoring.table import ScoredRace, standard_allowances
 from racebot.settings.texts import DEFAULT_TEXTS, Texts
@@ -103,9 +103,10 @@ def players(
         template = texts.player if team is None else texts.team_member
         first, last, move = Count(team != last), team, rated.moves.get(change.player, 0)
         arrow, place = "▲" if move > 0 else "▼", abs(move)
+        out = texts.dq if team is None and entrant.status is EntrantStatus.DQ else texts.dnf
         if template:
             text = template.format(
-                place=standing_word(entrant, change, texts, of_team=team is not None),
+                place=out if change.place is None else change.place,
                 first=first,
                 team=escape(plain(entrant.team_name or entrant.team or "")),
                 name=escape(names[change.player]),
@@ -134,17 +135,6 @@ def split(
         else:
             messages[-1] = longer[:limit]
     return messages
-
-
-def standing_word(
-    entrant: Entrant, change: Change, texts: Texts = DEFAULT_TEXTS, *, of_team: bool = False
-) -> str:
-    """Return an entrant's place as text, or the reason why there is none. `of_team`: for the whole team."""
-    if change.place is not None:
-        return str(change.place)
-    if of_team or entrant.finished:
-        return texts.dnf
-    return texts.dq if entrant.status is EntrantStatus.DQ else texts.dnf
 
 
 def by_place(changes: Sequence[Change]) -> list[Change]:

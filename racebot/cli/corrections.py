@@ -31,11 +31,11 @@ Exactly = Annotated[str, typer.Argument(help="The player's id, or name#1234.")]
 Racer = Annotated[str, typer.Argument(help="The racer's name, id, profile's address or name on Twitch.")]
 Race = Annotated[str, typer.Argument(help="The race's name or address, or an event's name.")]
 DAY = 86_400 * 1_000_000
-Reason = Annotated[str, typer.Option(help="Why; `racebot audit` shows it.")]
+Why = Annotated[str, typer.Option(help="Why; `racebot audit` shows it.")]
 
 
 @loaded.command()
-def forget(player: Exactly, reason: Reason = "", yes: common.Yes = False, database: Database = None) -> None:
+def forget(player: Exactly, reason: Why = "", yes: common.Yes = False, database: Database = None) -> None:
     """Erase a player's name, after a confirmation and a backup, and remove the player from all lists.
 
     Results show the player as "deleted account". Ratings do not change.
@@ -51,7 +51,7 @@ def forget(player: Exactly, reason: Reason = "", yes: common.Yes = False, databa
 
 
 @loaded.command()
-def hide(player: Exactly, reason: Reason = "", database: Database = None) -> None:
+def hide(player: Exactly, reason: Why = "", database: Database = None) -> None:
     """Hide a player in chat and on pages. Their races still count.
 
     Example: racebot hide "Ann#0007"
@@ -63,7 +63,7 @@ def hide(player: Exactly, reason: Reason = "", database: Database = None) -> Non
 
 
 @loaded.command()
-def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> None:
+def unhide(player: Exactly, reason: Why = "", database: Database = None) -> None:
     """Show a hidden player again.
 
     Players who also hid themselves in chat stay hidden, unless you repeat the command.
@@ -78,7 +78,7 @@ def unhide(player: Exactly, reason: Reason = "", database: Database = None) -> N
 
 
 @loaded.command()
-def exclude(race: Race, reason: Reason, database: Database = None) -> None:
+def exclude(race: Race, reason: Why, database: Database = None) -> None:
     """Exclude a race from the ratings, and rate its leaderboards again.
 
     Example: racebot exclude smr/curious-midfast-0534 --reason "wrong seed"
@@ -90,7 +90,7 @@ def exclude(race: Race, reason: Reason, database: Database = None) -> None:
 
 
 @loaded.command()
-def include(race: Race, reason: Reason = "", database: Database = None) -> None:
+def include(race: Race, reason: Why = "", database: Database = None) -> None:
     """Include an excluded race again, at its original place in the order.
 
     Example: racebot include smr/curious-midfast-0534
@@ -102,7 +102,7 @@ def include(race: Race, reason: Reason = "", database: Database = None) -> None:
 
 
 @loaded.command()
-def skip(race: Race, reason: Reason = "", database: Database = None) -> None:
+def skip(race: Race, reason: Why = "", database: Database = None) -> None:
     """Keep a race from counting on leaderboards that need no record, before or after it counted.
 
     Example: racebot skip ootr/brisk-dune-0534 --reason "wrong seed"
@@ -115,7 +115,7 @@ def skip(race: Race, reason: Reason = "", database: Database = None) -> None:
 
 
 @loaded.command()
-def count(race: Race, reason: Reason = "", database: Database = None) -> None:
+def count(race: Race, reason: Why = "", database: Database = None) -> None:
     """Let a race count now on leaderboards that need no record. This undoes `skip`.
 
     Example: racebot count ootr/brisk-dune-0534
@@ -142,7 +142,7 @@ def count(race: Race, reason: Reason = "", database: Database = None) -> None:
 def merge(
     old: Annotated[str, typer.Argument(help="The account to merge: its id, or name#1234.")],
     new: Annotated[str, typer.Argument(help="The account to keep: its id, name#1234 or profile's address.")],
-    reason: Reason = "",
+    reason: Why = "",
     yes: common.Yes = False,
     database: Database = None,
 ) -> None:
@@ -166,7 +166,7 @@ def merge(
 def annul(
     event: Annotated[str, typer.Argument(help="The event's name.")],
     player: Racer,
-    reason: Reason = "",
+    reason: Why = "",
     undo: Annotated[bool, typer.Option("--undo", help="Restore an annulled result.")] = False,
     database: Database = None,
 ) -> None:
@@ -189,7 +189,7 @@ def penalty(
     race: Race,
     player: Racer,
     time: Annotated[str, typer.Argument(help="Time to add, such as +0:30; 0 takes it back.")],
-    reason: Reason = "",
+    reason: Why = "",
     database: Database = None,
 ) -> None:
     """Add time to a player's result in an event, or in a race that counts without a record.

@@ -173,14 +173,13 @@ def leaderboard_report(
         everybody = everybody_before(ledger, board, last + 1, everybody)
     latest = latest_of(everybody)
     since = None if latest is None else latest - MOVEMENT_WINDOW
-    hidden = ledger.people.hidden()
-    unranked_too = listed_of(everybody, replace(listing, minimum_finishes=0), hidden, latest)
+    unranked_too = listed_of(ledger, everybody, replace(listing, minimum_finishes=0), latest)
     listed = in_order(ledger, [row for row in unranked_too if row.finishes >= listing.minimum_finishes])
     unranked = [row for row in unranked_too if row.finishes < listing.minimum_finishes]
     unranked = sorted(in_order(ledger, unranked), key=attrgetter("finishes"), reverse=True)
     first = 0 if since is None else ledger.ratings.sequence_until(board, since) + 1
     before = everybody_before(ledger, board, first, everybody, last)
-    places_before = place_of(listed_of(before, listing, hidden, latest_of(before)))
+    places_before = place_of(listed_of(ledger, before, listing, latest_of(before)))
     of_board = board.name, board.category, board.goals, board.model, board.parameters
     of_listing = listing.minimum_finishes, listing.inactive_days, listing.provisional_races
     of_rows = places_of(listed), before, places_before, unranked
@@ -222,9 +221,8 @@ def new_places(
         row = before.get(change.player, newcomer)
         finishes, last = row.finishes + (change.place is not None), max(row.last_race_at, ended_at)
         after[change.player] = row._replace(finishes=finishes, last_race_at=last, rating=rating)
-    hidden = ledger.people.hidden()
-    old = place_of(listed_of(before, listing, hidden, latest))
-    new = place_of(listed_of(after, listing, hidden, max(latest, ended_at)))
+    old = place_of(listed_of(ledger, before, listing, latest))
+    new = place_of(listed_of(ledger, after, listing, max(latest, ended_at)))
     return {each.player: (old.get(each.player), new[each.player]) for each in changes if each.player in new}
 
 

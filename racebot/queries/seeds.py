@@ -179,7 +179,9 @@ def tournament_report(ledger: Ledger, board: Leaderboard, listing: Listing) -> I
     for seed in seed_list(ledger, board, listing).seeds:
         numbers: dict[str, Any] = {"place": seed.place, "score": seed.score, "points": seed.points}
         yield ReportRow(kind="standing", player=seed.name, note=seed.note, **numbers)
-    about = {e.name for e in ledger.events.all() if e.leaderboard == board.name and e.closed_at}
+    identity = board.category, board.name
+    closed = (event for event in ledger.events.all() if event.closed_at)
+    about = {event.name for event in closed if (event.category, event.leaderboard) == identity}
     early = ledger.orders.under(OrderKind.SKIP) if board.rule.finished else ()
     about |= {e for e in early if e.startswith(f"{board.category}/") and not ledger.races.has(e)}
     for stored in ledger.races.of(board):

@@ -75,10 +75,10 @@ def everybody_before(
 
 
 def listed_of(
-    rows: Mapping[str, Standing], listing: Listing, hidden: set[str], latest: datetime | None
+    ledger: Ledger, rows: Mapping[str, Standing], listing: Listing, latest: datetime | None
 ) -> list[Standing]:
     """Return the standings that a leaderboard lists if its last race ended at `latest`."""
-    earliest, finishes = listing.earliest(latest), listing.minimum_finishes
+    earliest, finishes, hidden = listing.earliest(latest), listing.minimum_finishes, ledger.people.hidden()
     return [
         row
         for row in rows.values()
@@ -89,7 +89,7 @@ def listed_of(
 def listed_now(ledger: Ledger, board: Leaderboard, listing: Listing) -> list[Standing]:
     """Return the standings that a leaderboard lists now."""
     rows = ledger.standings.now(board)
-    return listed_of(rows, listing, ledger.people.hidden(), latest_of(rows))
+    return listed_of(ledger, rows, listing, latest_of(rows))
 
 
 def in_order(ledger: Ledger, rows: Sequence[Standing]) -> list[Standing]:

@@ -70,7 +70,7 @@ async def backfill(
 
     with settler.ledger.transaction():
         for result in found.values():
-            settler.ledger.profiles.save(result.entrants, current=True)
+            settler.ledger.profiles.save(settler.ledger.people.amended(result).entrants, current=True)
         # Once its races are stored under a new name, a renamed goal looks like another one.
         follow_renames(settler, found.values(), {r.goal for r in found.values() if not r.custom_goal})
         wanted = (race for race in found.values() if since is None or race.ended_at >= since)

@@ -165,6 +165,8 @@ class EventSteps:
                 self.settler.withdraw(event.name)
                 events.remove(event)
                 self._order(OrderKind.EVENT_REMOVE, event)
+                if event.name in self.settler.ledger.orders.under(OrderKind.EXCLUDE):
+                    self._order(OrderKind.INCLUDE, event)  # a later event may have the same name
             rooms = [s.result for s in removed if s.kind is SourceKind.ROOM and s.result is not None]
             self.settler.add_past_races(rooms, "backfill", self.now)
 

@@ -51,20 +51,11 @@ def test_a_suspended_category_is_tried_again(made: Health, monkeypatch: pytest.M
 
 async def test_one_category_with_a_wrong_secret_does_not_stop_the_other(sandbox: Sandbox, tmp_path) -> None:
     bot = sandbox.site.bot
-    (tmp_path / "racebot.toml").write_text(
-        f"""
-        [[categories]]
-        slug = "sandbox"
-        client_id = "{bot.client_id}"
-        client_secret = "{bot.client_secret}"
-
-        [[categories]]
-        slug = "elsewhere"
-        client_id = "{bot.client_id}"
-        client_secret = "an old secret"
-        """,
-        encoding="utf-8",
+    tables = (
+        f'{{ slug = "{slug}", client_id = "{bot.client_id}", client_secret = "{secret}" }}'
+        for slug, secret in (("sandbox", bot.client_secret), ("elsewhere", "an old secret"))
     )
+    (tmp_path / "racebot.toml").write_text(f"categories = [{', '.join(tables)}]")
     for name in ("CATEGORY", "CLIENT_ID", "CLIENT_SECRET"):
         sandbox.extra[f"RACEBOT_{name}"] = ""
     async with sandbox.worker() as worker:

@@ -79,11 +79,6 @@ def points(ledger: Ledger, player: Person) -> int:
     return existing(ledger.standings.get(any_orb(ledger), player.id)).points
 
 
-def last_change(ledger: Ledger, player: Person) -> int:
-    last = existing(last_race(ledger, any_orb(ledger), player.id))
-    return next(change.points_change for change in last.changes if change.player == player.id)
-
-
 # !rating
 
 
@@ -249,7 +244,8 @@ def test_leaderboard_of_another_goal_can_be_named_in_full_or_in_part(ledger: Led
 
 def test_why_explains_place_parts_and_opponents_in_one_line(ledger: Ledger) -> None:
     answer = asking(ledger)(Command.WHY)
-    change = last_change(ledger, ANN)
+    last = existing(last_race(ledger, any_orb(ledger), ANN.id)).changes
+    change = next(each.points_change for each in last if each.player == ANN.id)
     why = explanation_of(ledger, "orb/c", ANN)
     assert answer == (
         f"Ann {points(ledger, ANN)} (−{-change}), last race: 2nd of 2 (expected {why.expected:.1f})"

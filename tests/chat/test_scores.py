@@ -40,6 +40,8 @@ def test_score_counts_the_race_of_the_room_once_it_is_finished(ledger: Ledger) -
     coming = result("d", "cy ann", after=3, recorded=False)
     assert ask(Command.SCORE, race=seen(coming)).endswith("· dropped 99.2"), "the fourth of three that count"
     assert "dropped" not in ask(Command.SCORE, race=seen(status="in_progress"))
+    others = seen(result("d", "zed ann", after=3, recorded=False))
+    assert " of 4 with" in ask(Command.SCORE, "bo", race=others), "Zed is new"
 
 
 def test_racers_who_still_race_have_no_score() -> None:

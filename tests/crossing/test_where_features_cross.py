@@ -272,3 +272,27 @@ def test_the_reason_of_an_order_about_a_hidden_person_is_in_no_report(settler: S
     merge(settler, "id-dee", "id-ann")
     orders.hide(settler, player(settler, "id-ann"), "", NOW)
     assert "cheated" not in str(list(tournament_report(settler.ledger, board_of(settler), Listing())))
+
+
+def test_an_event_with_the_name_of_an_excluded_one_that_was_removed_counts(settler: Settler) -> None:
+    settler.add_past_races(RACES, "import")
+    steps = EventSteps(settler, NOW)
+    for number in range(2):
+        event = opened(steps, board_of(settler))
+        steps.add_room(event, f"{CATEGORY}/q{number}", result(f"q{number}", "cy ann", after=9))
+        steps.close(event)
+        if number == 0:
+            orders.exclude(settler, existing(settler.ledger.races.get(event.name)), "wrong seed", NOW)
+            steps.remove(settler.ledger.events.find("Cup"))
+    assert existing(settler.ledger.ratings.get(board_of(settler), event.name)).changes
+
+
+def test_a_report_has_no_events_of_a_leaderboard_of_the_same_name_elsewhere(settler: Settler) -> None:
+    settler.add_past_races([RACES[0], replace(RACES[0], name="two/r0", category="two")], "import")
+    there = existing(settler.ledger.leaderboards.get("two", GOAL))
+    event = opened(EventSteps(settler, NOW), there)
+    room = replace(result("q", "cy ann", after=9), name="two/q", category="two")
+    EventSteps(settler, NOW).add_room(event, room.name, room)
+    EventSteps(settler, NOW).close(event)
+    rows = [list(tournament_report(settler.ledger, each, Listing())) for each in (board_of(settler), there)]
+    assert [any(row.kind == "order" for row in report) for report in rows] == [False, True]

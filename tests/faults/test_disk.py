@@ -40,17 +40,6 @@ async def announced(sandbox: Sandbox) -> FakeRoom:
     return room
 
 
-async def recovers(sandbox: Sandbox, room: FakeRoom, worker: WorkerProcess) -> None:
-    """Check that the same process settles and announces the race once."""
-    await until(lambda: in_ledger(sandbox, room))
-    await until(lambda: announced_record(room))
-    assert worker.running
-    assert await worker.terminate() == 0
-    assert len(said(room)) == 1
-    assert sum("updated the race information" in message.text for message in room.chat) == 1
-    assert (await sandbox.racebot("verify")).returncode == 0
-
-
 async def test_settle_survives_a_database_that_turns_read_only(
     sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -145,7 +134,13 @@ async def test_settle_survives_a_disk_without_space(
             room.record()
             await until(lambda: DISK_FULL in worker.output)
             assert not in_ledger(sandbox, room)
-        await recovers(sandbox, room, worker)
+        await until(lambda: in_ledger(sandbox, room))
+        await until(lambda: announced_record(room))
+        assert worker.running
+        assert await worker.terminate() == 0
+    assert len(said(room)) == 1
+    assert sum("updated the race information" in message.text for message in room.chat) == 1
+    assert (await sandbox.racebot("verify")).returncode == 0
     assert "Traceback" not in worker.output
 
 

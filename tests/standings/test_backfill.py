@@ -19,6 +19,7 @@ from builders import (
     race_document,
 )
 
+from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.store import Ledger
 from racebot.races.rooms import RoomRule
 from racebot.racetime.client import Site
@@ -105,6 +106,15 @@ async def test_a_backfill_follows_a_renamed_goal(fill: Fill, settler: Settler, f
     await fill([])
     (board,) = settler.ledger.leaderboards.all()
     assert (board.name, board.goals, settler.ledger.ratings.count(board)) == ("New Orb", ("New Orb",), 5)
+
+
+async def test_no_profile_of_a_forgotten_players_account_is_stored(fill: Fill, settler: Settler) -> None:
+    await fill()
+    settler.ledger.orders.add(Order(NOON, OrderKind.MERGE, "id-ann", "id-cy", ""))
+    settler.ledger.orders.add(Order(NOON, OrderKind.FORGET, "id-cy", None, ""))
+    settler.ledger.profiles.remove("id-ann")
+    await fill()
+    assert settler.ledger.profiles.all().keys() == {"id-bo"}
 
 
 async def test_all_pages_are_read_the_oldest_race_first(fill: Fill, settler: Settler, fake: FakeList) -> None:

@@ -236,7 +236,9 @@ class Announcements:
         race = scored(board, rated.result, listing_of(self.settings, board).scoring, rated.note)
         if race is None:
             return []
-        number = races.count(board, counted=True) + (not races.has(rated.result.name))
+        position = races.position(rated.result.name)
+        later = -1 if position is None else races.count(board, position, counted=True)
+        number = races.count(board, counted=True) - later
         return race_scores(race, board.name, number, self.settings.texts, self.ledger.people.hidden())
 
     def _put(self, race: str, body: Body, seed: str | None = None) -> None:

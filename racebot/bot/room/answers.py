@@ -64,7 +64,7 @@ class Question:
     @property
     def is_about_race(self) -> bool:
         """Return whether the answer depends on the result of the room's race."""
-        return self.command.command in {Command.RATING, Command.WHY}
+        return self.command.command in {Command.RATING, Command.WHY, Command.SCORE, Command.NEED}
 
 
 @dataclass

@@ -34,6 +34,8 @@ class LedgerWork:
         self.clock = clock
         self._settings, self._speaks = settings, settings.announce and bot is not None
         self._announcements = Announcements(self.ledger, clock, settings, bot)
+        self.rated_later: set[str] = set()
+        """Races with an edited result whose changes are published once a rebuild has rated them."""
 
     def load(self, name: str, *, watched: bool) -> Case:
         """Return the case of a race as the ledger knows it."""
@@ -210,11 +212,12 @@ class LedgerWork:
             return
         if was_stored:
             log.warning("%s: the stored result changed; rated again from this race on", result.name)
-        # A rebuild rates the other leaderboards.
-        rated = [each for each in self.settler.rated(result.name) if each.note != RATED_LATER]
+        rated = self.settler.rated(result.name)
         if result.recorded:  # otherwise, chat is open
             announcements.drop_waiting(result.name, "the result is final")
-        if is_known:
+        if any(each.note == RATED_LATER for each in rated):
+            self.rated_later.add(result.name)
+        elif is_known:
             announcements.publish(result.name, rated)
         announcements.post(rated[0].result if rated else result, rated, settled=True, is_new=is_known)
         for each in rated:

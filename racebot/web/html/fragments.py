@@ -167,7 +167,7 @@ PARTS = {"finish", "place"}
 MOST_LINES = 60  # races with more entrants are not drawn
 
 
-class Reason(NamedTuple):
+class ReasonLine(NamedTuple):
     """A reason for a change, perhaps with points and short words for phones, or a verb with an opponent."""
 
     words: str
@@ -177,36 +177,36 @@ class Reason(NamedTuple):
     chance: float = 0.0
 
 
-def why(entrant: RatedEntrant, part: RaceOnBoard) -> tuple[list[Reason], list[Reason], list[int]]:
+def why(entrant: RatedEntrant, part: RaceOnBoard) -> tuple[list[ReasonLine], list[ReasonLine], list[int]]:
     """Return the reasons that phones show, the others, and the points of all."""
     items = parts_of(entrant)
     brief = len(items) or 1
     is_part = entrant.why and entrant.why[-1].kind in {ReasonKind.FINISH, ReasonKind.PLACE, ReasonKind.LIMIT}
     met = [reason.opponents for reason in entrant.why if reason.opponents]
     if entrant.why and not met and not (is_part and entrant.change):
-        items.append(Reason(entrant.reasons[-1]))
+        items.append(ReasonLine(entrant.reasons[-1]))
         if entrant.place is None:  # on phones, no time takes up room
             brief = len(items)
     for but, opponents in zip(("", "but "), met, strict=False):
         for each in opponents:
             words = f"{but}{'beat' if each.beaten else 'behind'}"
             name = each.team or next(other.name for other in part.entrants if other.id == each.player)
-            items.append(Reason(words, opponent=name, chance=each.chance))
+            items.append(ReasonLine(words, opponent=name, chance=each.chance))
     return items[:brief], items[brief:], [each.points for each in items if each.points is not None]
 
 
-def parts_of(entrant: RatedEntrant) -> list[Reason]:
+def parts_of(entrant: RatedEntrant) -> list[ReasonLine]:
     """Return the parts that a change adds up from, the largest first, then a limit with its rule."""
     if not entrant.change:
         return []
     largest = sorted(entrant.parts.items(), key=lambda part: abs(part[1]), reverse=True)
     found = [
-        Reason(entrant.standing if name == "finish" and entrant.place is None else name, points)
+        ReasonLine(entrant.standing if name == "finish" and entrant.place is None else name, points)
         for name, points in largest
         if points and name in PARTS
     ]
     limits = [reason for reason in entrant.why if found and reason.kind is ReasonKind.LIMIT]
-    return found + [Reason(RULES[str(each.rule)], each.points, "limit") for each in limits]
+    return found + [ReasonLine(RULES[str(each.rule)], each.points, "limit") for each in limits]
 
 
 def drawn_story(board: Board, part: RaceOnBoard, report: RaceReport) -> charts.Story | None:

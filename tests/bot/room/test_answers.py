@@ -118,12 +118,9 @@ def test_bots_the_site_and_ordinary_lines_get_no_answer(talk: Talk, facts: dict[
     assert talk.commands.parse(talk.line(**{"text": "!rating", **facts}), FINISHED) is None  # type: ignore[arg-type]
 
 
-def test_a_closed_chat_gets_no_answer(talk: Talk) -> None:
-    assert talk.commands.parse(talk.line("!rating"), replace(FINISHED, recorded=True)) is None
-
-
-def test_repeated_frame_is_answered_once(talk: Talk) -> None:
+def test_a_closed_chat_gets_no_answer_and_a_repeated_frame_one(talk: Talk) -> None:
     message = talk.line("!rating")
+    assert talk.commands.parse(message, replace(FINISHED, recorded=True)) is None
     assert [talk.commands.parse(message, FINISHED) is None for _ in range(2)] == [False, True]
 
 

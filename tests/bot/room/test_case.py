@@ -15,8 +15,6 @@ from racebot.settings.model import Settings
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 
 QUIET = 10.0
-
-
 FIRST = result("r", "ann bo", dnf="cy", recorded=False)
 SECOND = result("r", "bo", dnf="cy", dq="ann", recorded=False)
 

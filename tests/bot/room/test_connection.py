@@ -315,22 +315,24 @@ async def test_a_room_that_stays_unreadable_is_asked_ever_more_rarely(
     assert len([text for text in caplog.messages if "unreadable" in text]) == 1
 
 
-@pytest.mark.parametrize("was_edited", [True, False])
+@pytest.mark.parametrize(
+    ("was_edited", "asked"), [(True, Command.RATING), (False, Command.RATING), (True, Command.NEED)]
+)
 async def test_an_answer_about_the_race_waits_for_an_edit_to_be_read(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, *, was_edited: bool
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, was_edited: bool, asked: Command
 ) -> None:
     """Other answers do not wait. Without an edit, old data is answered if the site cannot be read."""
     monkeypatch.setattr(case, "CERTAIN_AFTER", 0.2)
     monkeypatch.setattr(case, "READ_AFTER", 0.01)
     handler, edit = Handler(), [SYSTEM_MESSAGE] * was_edited
-    socket = Socket(FINISHED, *edit, line("!rating"), line("!leaderboard"))
+    socket = Socket(FINISHED, *edit, line(f"!{asked}"), line("!leaderboard"))
     async with scene.watching(socket, commands=handler) as room:
         await until(lambda: Command.LEADERBOARD in handler.answered)
         if was_edited:
-            assert Command.RATING not in handler.answered
+            assert asked not in handler.answered
             edited = seen(result("r", "bo ann", recorded=False), 2)
             room.put(cases.Read(edited, time.monotonic() + 1.0))
-        await until(lambda: Command.RATING in handler.answered)
+        await until(lambda: asked in handler.answered)
 
 
 async def test_an_explanation_does_not_hold_up_the_ledger_thread(tmp_path, scene: Scene, monkeypatch) -> None:

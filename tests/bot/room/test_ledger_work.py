@@ -32,6 +32,7 @@ from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus
 from racebot.racetime.payload import Race
 from racebot.settings.texts import DEFAULT_TEXTS
+from racebot.standings import rebuild
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
@@ -345,6 +346,20 @@ def test_a_changed_record_corrects_the_final_changes(follower: Follower) -> None
     assert kinds(follower) == ["meta", "info"], "also when it changes back"
 
 
+def test_a_changed_record_that_a_rebuild_rates_corrects_the_final_changes_then(
+    follower: Follower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    follower.frame(seen(RECORDED))
+    follower.deliver()
+    monkeypatch.setattr(rebuild, "fits", lambda board, races: False)
+    follower.read(seen(replace(SWAPPED, recorded=True), None))
+    assert (kinds(follower), follower.work.rated_later) == ([], {NAME})
+    assert not follower.work.follow_order(NAME)
+    rebuild.carry_out_rebuilds(follower.ledger)
+    assert follower.work.follow_order(NAME)
+    assert "1 Bo" in spaced(info_blocks(follower.ledger.messages.open_for(NAME)[1])[0])
+
+
 # Races that do not count, and records that are undone
 
 
@@ -575,3 +590,7 @@ def test_scores_follow_the_ratings_and_an_edited_time_corrects_them(ledger: Ledg
     assert "Cy's time edited" in correction
     assert scores == "Scores (Any Orb, race 1): 1 Ann 102.2 · 2 Bo 100.5 · 3 Cy 97.3"
     assert follower.announce(edited) == []
+    settler.settle(replace(edited, recorded=True), NOON)
+    settler.settle(replace(edited, recorded=True, name="orb/later"), NOON)
+    (again,) = follower.work._announcements._race_scores(settler.rated(NAME)[0])
+    assert "race 1)" in again
