@@ -23,7 +23,7 @@ from racebot.study import metrics
 from racebot.study.complaints import Complaints, checked_again
 from racebot.study.cores import spread
 from racebot.study.history import Earlier, History, at_start, replay
-from racebot.study.metrics import Field, Figures, Predictions, Tallies, Tally, log_loss, misordered
+from racebot.study.metrics import Field, Figures, Predictions, Tally, log_loss, misordered
 
 # The views of players, after Dehpanah et al., https://arxiv.org/abs/2008.06787, section V.
 VIEWED = 20
@@ -163,7 +163,11 @@ def evaluate(
 
 def _report(history: History, runs: Sequence[_Run], since: datetime | None) -> Report:
     whole, first = Field.of(history), _first(history, since)
-    tallies = {run.evaluation.label: _tallies(whole, run, first) for run in runs}
+    race, tallies = whole.pair_race(), {}
+    for run in runs:
+        rating, loss = run.predictions.rating, log_loss(run.predictions.probability)
+        costs = misordered(rating[whole.better], rating[whole.worse]), loss
+        tallies[run.evaluation.label] = [Tally.of(cost, race, whole.races).later(first) for cost in costs]
     best = min(tallies, key=lambda label: tallies[label][0].cost.sum())
     margins = {
         label: (_margin(tallies[best][0], wrong), _margin(tallies[best][1], loss))
@@ -237,13 +241,6 @@ def _views(
     bins = field.bins()
     counted |= {f"bin {number + 1}": judged & (bins == number) for number in range(metrics.BINS)}
     return {name: metrics.figures(field, predictions, mask) for name, mask in counted.items()}
-
-
-def _tallies(whole: Field, run: _Run, first: int) -> Tallies:
-    """Return a model's costs per judged race."""
-    rating = run.predictions.rating
-    costs = misordered(rating[whole.better], rating[whole.worse]), log_loss(run.predictions.probability)
-    return Tallies(*(Tally.of(cost, whole.pair_race(), whole.races).later(first) for cost in costs))
 
 
 def _margin(best: Tally, other: Tally) -> Margin:

@@ -129,8 +129,7 @@ def test_an_empty_view_has_no_figures() -> None:
 
 
 def test_equal_values_share_their_mean_rank() -> None:
-    one = np.zeros(4, dtype=np.intp)
-    assert metrics.ranks(np.array([30.0, 10.0, 20.0, 10.0]), one).tolist() == [4, 1.5, 3, 1.5]
+    assert metrics.ranks(np.array([30.0, 10.0, 20.0, 10.0]), np.zeros(4, int)).tolist() == [4, 1.5, 3, 1.5]
 
 
 def test_misordered_and_log_loss_take_candidates() -> None:

@@ -342,7 +342,7 @@ class LedgerView:
     def player_meant(self, text: str) -> NamedPlayer | None:
         """Return the rated player with an id, or the first one whose name contains a text."""
         text = text.strip()[:100]
-        known = self.rated_players.get(self.merged.get(text, text))
+        known = self.rated_players.get(self.merged.get(text, text)) if text else None
         return known or next(iter(self.players_named(text) if text else ()), None)
 
     def standing(self, board: Board, player: str) -> PlayerStanding | None:
