@@ -86,7 +86,7 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
         start[at] = number, row[:MOST_COLUMNS]
     filled = [at for at, (_, row) in enumerate(start) if any(row)]
     best = 1, Header([], options)
-    for known, (above, at) in product((True, False), enumerate(filled[:_LAST_HEADER])):
+    for (above, at), known in product(enumerate(filled[:_LAST_HEADER]), (True, False)):
         number, row = start[at]
         rest = [row for _, row in start[at + 1 :]]
         for names in filter(None, (two_lines(row, *rest[:1]), row)):
@@ -367,9 +367,10 @@ def _in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence
     """Read rows that are a race, with its players in the order of their places.
 
     `Ann / Cy` are two who share a place if one of them has another to herself, and otherwise a team's name.
+    A column `DNF` may name others.
     """
-
     alone = {row[at] for row in below for at in columns}
+    out = [(at, word) for at, word in enumerate(header.plain) if word in cells.OUTCOMES]
 
     def lines(number: int, row: list[str]) -> Iterator[Line]:
         line, shared = {"race": f"{stem}-{number:06}"} | header.texts(row, "race", "ended_at"), 0
@@ -381,11 +382,14 @@ def _in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence
                     player, word = cells.with_word(each)
                     yield line | {"player": player, "place": word or str(place + shared)}
             shared += len(names) - 1
+        for each, word in ((each, word) for at, word in out for each in re.split(r"\s*[,;/]\s*", row[at])):
+            if each.lower() not in ABSENT and not cells.is_result(each):
+                yield line | {"player": each, "place": word}
 
     first, last = header.names[columns[0]], header.names[columns[-1]]
     titles = {"race": "race"} | header.titles("race", "ended_at")
     note = f"each line is a race, its players in order from {first!r} to {last!r}"
-    return Lines(lines, titles, columns, note)
+    return Lines(lines, titles, (*columns, *(at for at, _ in out)), note)
 
 
 def _notes(where: str, header: Header, found: Lines) -> Iterator[str]:

@@ -19,7 +19,7 @@ from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import DNF, DONE, NOBODY, NOTHING, SIGNS, BadCellError, Meaning
 from racebot.files.layout import Grid, Line
-from racebot.files.options import FLAGS, OF_ONE, RESULTS, ReadOptions, Twice, padded, plain
+from racebot.files.options import COLUMNS, FLAGS, OF_ONE, RESULTS, ReadOptions, Twice, padded, plain
 from racebot.files.ranking import Ranking, Result
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, UNKNOWN, Entrant, RaceResult
@@ -221,12 +221,12 @@ class TableReader:
             results[key] = min(before, result, key=self.ranking.key) if twice is Twice.BEST else before
         else:
             columns, where, column = self._table.columns, "this file, which has no column race,", "race=NAME"
-            if "race" in columns:
-                where = "this race"
-                date = columns.get("ended_at")
-                column = f"race={columns['race']}+{date}" if date else "race=Season+Round"
             free = [name for name in self._table.header if name not in columns.values()]
-            mine = columns["player"]
+            if "race" in columns:
+                where, races = "this race", [name for name in free if plain(name) in COLUMNS["race"]]
+                more = columns.get("ended_at") or "".join(races[:1])
+                column = f"race={columns['race']}+{more}" if more else "race=Season+Round"
+            mine = columns.get("player", "NAME")
             if number := [name for name in free if OF_ONE.search(plain(name))]:
                 column += f", or player={number[0]},name={mine} if two share a name"
             elif club := [name for name in free if plain(name) in cells.KNOWN["names"]["teams"]]:

@@ -177,6 +177,9 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "mean places of equals": ("race,name,rank\n1,Ann,1.5\n1,Bo,1.5\n1,Cy,3\n", {"columns": "score=rank", "lowest_wins": True}, {"1": "Ann=Bo Cy"}, ""),
     "a weekday before a date": ('Date,Name,Place\n"Sunday, March 1, 2026",Ann,1\n"Sunday, March 1, 2026",Bo,2\n', {}, {"Sunday, March 1, 2026": "Ann Bo"}, "ended_at=Date"),
     "races of two series": ("Series,Race,Sailor,Place\nA,1,Ann,1\nA,1,Bo,2\nB,1,Cy,1\nB,1,Di,2\n", {}, {"A 1": "Ann Bo", "B 1": "Cy Di"}, "race=Series+Race"),
+    "others who did not finish": ("Event,1st,2nd,DNF\nSand,Ann,Bo,\"Di, Ed\"\nIce,Bo,Ann,\n", {}, {"Sand": "Ann Bo | Di Ed", "Ice": "Bo Ann"}, "2 × 'dnf' as not finished"),
+    "JSON of rounds whose event is called Cup": ('{"event": "Cup", "rounds": [{"round": 1, "standings": [{"pos": 1, "who": {"nick": "Ann"}}, {"pos": 2, "who": {"nick": "Bo"}}]}]}', {}, {"Cup": "Ann Bo"}, "player=who nick"),
+    "a word behind a place": ("player,place\nAnn,1st\nBo,2nd (tie)\nCy,2nd (tie)\n", {}, {"t": "Ann Bo=Cy"}, ""),
 }  # fmt: skip
 
 
@@ -196,6 +199,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("race,player,place\na,Ann,12\na,Bo,25\n", ["without a place 1", "score=place", "--lowest-wins"]),
         ("race,player,place\na,Ann,1\na,Ann,2\n", ["'Ann' is already in this race in line 2", "--twice first"]),
         ("player,place\nAnn,1\nAnn,2\n", ["no column race", "--columns race=NAME"]),
+        ("Game,Date,Club,Winner,2nd\nCatan,2026-03-04,x,Ann,Bo\nCatan,2026-03-04,x,Cy,Ann\n", ["is already in this race", "race=Game+Date"]),
         ("race,player,place,status\na,Ann,1,official\na,Bo,2,protest\n", ["--words \"dnf=official|protest\"", "--columns status="]),
         ("Player,R1,R2\nAnn,1,2\nBo,2,oops\nCy,3,1\n", ["line 3, column place", "--words dns=oops"]),
         ("Player,G1,G2\nAnn,25,18\nBo,18,25\n", ["cells=score", "--lowest-wins"]),
