@@ -264,7 +264,7 @@ class TableReader:
                 try:
                     entrant.finish_time = cells.microseconds(time)
                 except BadCellError:
-                    if self._find or not place or time[0].isalpha():
+                    if self._options.by_time or not place or time[0].isalpha():
                         raise
                     self._unused["with a time that is not understood beside its place"].append(number)
             if entrant.finish_time and (laps := line.get("laps", "")).isdecimal():
