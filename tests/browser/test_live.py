@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from builders import NOON, SECOND, entrant, existing, result
 from playwright.sync_api import Page, Response, Route, expect
 from worker_support import PATIENCE
 
+from racebot.live_file import live_path, read_live, write_live
+from racebot.races.result import EntrantStatus
 from racebot.web.http import events
 
 from .conftest import NAMES, Open, Visit, rated, write_rooms
@@ -81,6 +84,25 @@ def test_page_of_a_race_goes_from_its_room_to_the_record_without_a_reload(
     expect(page.get_by_role("status").get_by_text("recorded", exact=True)).to_be_visible()
     expect(page.get_by_role("heading", name="From expected to actual places")).to_be_visible()
     assert page.evaluate("window.stays")
+    for _ in range(2):
+        expect(page).to_have_title("live-2: R00 won, 0:00:08")
+        page.reload()
+
+
+def test_a_disqualification_is_spoken_without_the_places_that_it_moves(
+    visit: Visit, served: str, database: Path
+) -> None:
+    write_rooms(database, "finished")
+    page = visit(f"{served}races/orb/live-1")
+    path = live_path(database)
+    report = existing(read_live(path))
+    (board,) = report.rooms[0].leaderboards
+    first, *others = board.entrants
+    moved = (replace(each, place=(each.place or 0) - 1) for each in others)
+    entrants = (*moved, replace(first, place=None, status=EntrantStatus.DQ))
+    room = replace(report.rooms[0], leaderboards=(replace(board, entrants=entrants),))
+    write_live(path, replace(report, rooms=(room,)))
+    expect(page.locator("#live-said")).to_have_text("Ann Orbit: DQ")
 
 
 @pytest.mark.parametrize(("path", "where"), [("races/orb/live-1", ".hero .under"), ("live", "#live h2")])

@@ -30,6 +30,7 @@ from racebot.ledger.outbox import ChatBody, Edit, Message, MetaBody, MetaEntry
 from racebot.ledger.store import Ledger
 from racebot.live_file import LiveReport, LiveRoom, live_path, write_live
 from racebot.queries.race import ResultEdit, facts_of, race_on_board
+from racebot.queries.scores import ComingScore
 from racebot.races.result import EntrantStatus, RaceResult
 from racebot.standings import orders
 from racebot.standings.counting import RatingRules
@@ -471,6 +472,18 @@ def test_overlays_of_a_league_show_scores_before_its_race_ends(
     assert f"Ann {score} {last}" in shown and "1190" not in shown and "1000" not in shown
     assert words(live.get("/overlay/player/id-ann")).startswith(f"Ann {score} 1st by score · {last}")
     assert "Zoe no score yet" in words(live.get("/overlay/player/id-zoe"))
+
+
+def test_a_racer_of_a_pending_race_is_told_where_it_leads_not_what_the_next_one_needs(live: Live) -> None:
+    live.app = application(live.ledger.path, Publication(lambda _: SCORED))
+    coming = ComingScore("id-ann", "Ann", 3600.0, 100.8, True, 98.2, 1, 2, -3.1)
+    live.write(
+        replace(FINISHED, leaderboards=(replace(FINISHED.leaderboards[0], scores=(coming,), par=3630),))
+    )
+    row = words(live.get(f"/leaderboards/{BOARD}")).partition(" Ann ")[2].partition(" Bo ")[0]
+    assert "→ 98.2, 2nd outside the cut by 3.1" in row and "at least" not in row and "need" not in row
+    player = words(live.get("/players/id-ann/orb/any-orb"))
+    assert "To qualify outside the cut by 3.1" in player
 
 
 def at(race: str, status: str, hours: float, *, board: str = BOARD) -> LiveRoom:

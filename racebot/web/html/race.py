@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
 from racebot import addresses
-from racebot.live_file import LiveRoom
-from racebot.queries.race import changes_before, edits_of, event_reports
+from racebot.live_file import LiveEntrant, LiveRoom
+from racebot.queries.race import RacedEntrant, changes_before, edits_of, event_reports
 from racebot.races.events import is_event
 from racebot.text.format import counted, timer
 from racebot.web.html import templating
@@ -42,6 +43,7 @@ def _recorded_race(request: PageRequest, race: str, template: str) -> Content:
         request,
         template,
         report=report,
+        news=_first(report.result, "won") or "nobody finished",
         changes_before=former,
         edits=edits_of(ledger, race, names, room.edits if room else ()),
         event=next(iter(event_reports(request.view.ledger, race)), None) if is_event(race) else None,
@@ -88,18 +90,24 @@ def news_of(room: LiveRoom | None) -> str:
     if room is None or board is None or not board.entrants:
         return ""
     first, racers = board.entrants[0], counted(len(board.entrants), "racer")
-    names = " and ".join(shown_name(each.name, 40) for each in board.entrants if each.place == 1)
-    time = "" if first.finish_time is None else f", {timer(first.finish_time)}"
     if room.refused:
         return f"{room.refused}, changed no rating"
     if room.finished:
-        return f"{names} won{time} ({board.condition})" if names else "nobody finished"
-    if names:
+        return f"{won} ({board.condition})" if (won := _first(board.entrants, "won")) else "nobody finished"
+    if leads := _first(board.entrants, "first"):
         done = sum(each.place is not None for each in board.entrants)
-        return f"{done}/{len(board.entrants)} in, {names} first{time}"
+        return f"{done}/{len(board.entrants)} in, {leads}"
     if first.win_chance is None:
         return racers
     return f"{racers}, {shown_name(first.name, 40)} {percent(first.win_chance)} to win"
+
+
+def _first(entrants: Iterable[LiveEntrant | RacedEntrant], verb: str) -> str:
+    """Say who is or was first, as in "Ann won, 1:23:45"; return an empty text if nobody is."""
+    found = [each for each in entrants if each.place == 1]
+    names = " and ".join(shown_name(each.name, 40) for each in found)
+    times = [f", {timer(each.finish_time)}" for each in found[:1] if each.finish_time is not None]
+    return f"{names} {verb}{''.join(times)}" if found else ""
 
 
 def events_page(request: PageRequest) -> Content:

@@ -34,13 +34,8 @@ class LiveRooms:
     rooms: Sequence[LiveRoom]
 
     def of(self, player: str) -> list[tuple[LiveRoom, LiveBoard, LiveEntrant]]:
-        return [
-            (room, board, entrant)
-            for room in self.rooms
-            for board in room.leaderboards
-            for entrant in board.entrants
-            if entrant.id == player
-        ]
+        pairs = ((room, board) for room in self.rooms for board in room.leaderboards)
+        return [(room, board, each) for room, board in pairs for each in board.entrants if each.id == player]
 
     def scored(self, stem: str) -> list[tuple[LiveRoom, LiveBoard]]:
         pairs = ((room, board) for room in self.rooms for board in room.leaderboards)

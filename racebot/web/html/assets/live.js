@@ -113,16 +113,17 @@
     if (delay) setTimeout(() => display(text), delay);
     else display(text);
   };
-  // Screen readers hear of each racer who is in, a few at a time. The table itself and its clock stay silent.
+  // Screen readers hear of each racer who is in or out, a few at a time. The table itself and its clock stay silent.
   const said = document.getElementById("live-said");
   let told = null, toTell = [], telling = 0;
   const listen = () => {
     if (!said) return;
     const ended = new Map([...shown.querySelectorAll("tr[data-key]")].flatMap(row => {
       const [place, name] = [".place", ".player"].map(each => row.querySelector(each)?.textContent.trim());
-      return place && name ? [[`${row.closest("section")?.id} ${row.dataset.key} ${place}`, `${name}: ${place}`]] : [];
+      return place && name ? [[`${row.closest("section")?.id} ${row.dataset.key}`, [name, place]]] : [];
     }));
-    if (told) for (const [key, words] of ended) if (!told.has(key)) toTell.push(words);
+    const moved = (before, place) => before !== place && (isNaN(before) || isNaN(place)); // not from one place to another
+    if (told) for (const [key, [name, place]] of ended) if (moved(told.get(key)?.[1], place)) toTell.push(`${name}: ${place}`);
     told = new Map([...told ?? [], ...ended]);
     if (toTell.length) telling ||= setTimeout(() => {
       said.textContent = [...new Set(toTell)].join(", ");
