@@ -4,10 +4,11 @@
 number and the sequence's seed alone, so that a sequence can be shortened and still mean the same.
 """
 
+import re
 import tempfile
 import zlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -37,6 +38,10 @@ from .truth import JOINED, LEAGUE, PEOPLE, START, TAG, WEEK, Event, Plan, Season
 T = TypeVar("T")
 LENGTH, EVERY = 400, 10
 """Steps of a sequence, and steps between two comparisons."""
+SHOWN = {"export", "info box", "discord", "chat"}
+"""Answers for everybody."""
+PUBLISHED = {"places", "scores", "seeds", "records", "recap", "race", "player"}
+"""Answers for pages, which read a ledger without hidden names."""
 FITTED = "odds_scale"
 """A parameter that is fitted, and moves no rating."""
 KINDS = (
@@ -510,6 +515,12 @@ class Driver:
         """Fail. `check` names the kind of answer."""
         raise DifferenceError(f"{check}: {text}")
 
+    def _names_nobody_hidden(self, public: Container[str], check: str, about: str, answer: Any) -> None:
+        hidden = {each.rstrip("0") for each in self.truth.hidden}
+        named = hidden.intersection(re.findall(r"\w+", str(answer)))
+        if check in public and about not in self.truth.hidden and named:
+            self._differs(check, f"{about}: names {named}, who are hidden")
+
     def compare(self, now: datetime, *, everything: bool = False) -> None:
         """Compare all answers of the live ledger with those of a new one that is built from the truth."""
         follow_renames(self.product.settler, map(self._shown, self.rooms), self.truth.goals)
@@ -547,6 +558,11 @@ class Driver:
                         self._differs(check, f"{name}: there is no {others} before {[check, about]}")
                     if found != expected:
                         self._differs(check, f"{name} {about}: {first_difference(found, expected)}")
+                    self._names_nobody_hidden(SHOWN, check, about, found)
+                if names:
+                    with Ledger.open_to_publish(live.path) as published:
+                        for answer in answers(replace(side, ledger=published), name, names, people):
+                            self._names_nobody_hidden(PUBLISHED, *answer)
 
 
 @contextmanager
