@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from builders import CATEGORY, NOON, SECOND, entrant, result
+from builders import CATEGORY, SECOND, entrant, result
 
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
@@ -16,7 +16,6 @@ from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.scoring.rules import rules_of
-from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.settle import Settler
 
@@ -76,15 +75,6 @@ def test_facts_of_a_season_are_those_worked_out_by_hand(settler: Settler) -> Non
         for each in found.closest
     ]
     assert closest == [("Bo", "Ann", 2.0, "orb/r3"), ("Cy", "Di", 2.0, "orb/r4")]
-
-
-def test_hidden_players_are_in_no_fact(settler: Settler) -> None:
-    season_of(settler, *SEASON)
-    for player in ("Cy", "Bo"):
-        orders.hide(settler, settler.ledger.players.find(player), "", NOON)
-    found = season_of(settler)
-    assert podium(found) == [(1, "Ann"), (2, "Di")]
-    assert (found.streaks, found.closest) == ([], [])
 
 
 def test_equal_players_share_the_podium(settler: Settler) -> None:

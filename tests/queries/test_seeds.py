@@ -56,12 +56,7 @@ def test_entrants_are_found_as_in_chat_and_unlisted_ones_come_last(
 
 
 def test_hidden_players_are_neither_seeded_nor_suggested(ledger: Ledger, board: Leaderboard) -> None:
-    hide(
-        settler_of(ledger, "thurstone-hurdle"),
-        ledger.players.find("id-ann"),
-        "",
-        NOON,
-    )
+    hide(settler_of(ledger, "thurstone-hurdle"), ledger.players.find("id-ann"), "", NOON)
     found = seed_list(ledger, board, LISTING, ["Ann", "Anne", "Bo"])
     assert [each.name for each in found.seeds] == ["Bo"]
     assert [(each.entrant, each.nearest) for each in found.missing] == [("Ann", ""), ("Anne", "")]
