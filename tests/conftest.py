@@ -25,6 +25,7 @@ for name in [name for name in os.environ if name.upper().startswith("RACEBOT_")]
 # A script's background job ignores SIGINT, and the programs under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the studies of a test are too short to start processes for
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # and its matrices too small for a second thread
 # Kernels take half a minute to compile. tests/ratings/test_kernel.py compiles them.
 fast.AVAILABLE = False
 settings.register_profile(

@@ -173,7 +173,7 @@ async def test_clients_stay_small_quick_and_discreet(
 ) -> None:
     server, address = hostile
     for module, name in (client, "ANSWER_WITHIN"), (discord, "TIMEOUT"), (picture_fetcher, "TIMEOUT"):
-        monkeypatch.setattr(module, name, 0.4 if server.mode in ENDLESS else 10.0)
+        monkeypatch.setattr(module, name, 0.2 if server.mode in ENDLESS else 10.0)
     monkeypatch.setattr(client, "LARGEST_ANSWER", MIB)
     caplog.set_level(logging.DEBUG, "racebot")
     clients = Clients(address, ledger)

@@ -78,8 +78,8 @@ def test_evaluate_begins_with_the_verdict_and_prints_the_rest_on_request(season:
         (0.015, "bcdef", "Too few races to tell 6 models apart"),
     ],
 )
-def test_models_within_two_errors_are_equal(season: Path, error: float, others: str, words: str) -> None:
-    history = History.of(read_races(season).results)
+def test_models_within_two_errors_are_equal(times: Path, error: float, others: str, words: str) -> None:
+    history = History.of(read_races(times).results)
     report = evaluate([history], [Entry("a", "multielo"), Entry("b", "elo-ffa")])[0]
     best, margin = Margin(0.0, 0.0), Margin(0.02, error)
     margins = {"a": (best, best)} | dict.fromkeys(others, (margin, margin))
@@ -91,10 +91,10 @@ def test_models_within_two_errors_are_equal(season: Path, error: float, others: 
     [(100, True, "utf-8"), (99, True, "utf-8"), (100, False, "utf-8"), (100, True, "ascii")],
 )
 def test_wide_terminals_show_how_far_models_are_behind_the_best(
-    season: Path, width: int, terminal: bool, encoding: str
+    times: Path, width: int, terminal: bool, encoding: str
 ) -> None:
     """Solid up to two standard errors below the difference, light up to two above; one race has no error."""
-    report = evaluate([History.of(read_races(season).results)], [Entry(key, "elo-ffa") for key in "abcd"])[0]
+    report = evaluate([History.of(read_races(times).results)], [Entry(key, "elo-ffa") for key in "abcd"])[0]
     differences = {"a": (0.0, 0.0), "b": (0.02, 0.005), "c": (0.01, 0.02 / 3), "d": (0.03, math.nan)}
     margins = {label: (Margin(*each), Margin(0.0, 0.0)) for label, each in differences.items()}
     printed = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
@@ -150,8 +150,8 @@ def test_every_study_reads_standard_input_once(times: Path, command: tuple[str, 
     assert done.stderr.count("12 races of 4") == 1
 
 
-def test_all_models_are_evaluated_and_the_others_named_with_the_reason(season: Path) -> None:
-    done = runner.invoke(app, ["evaluate", str(season), "--model=all", "--json"], catch_exceptions=False)
+def test_all_models_are_evaluated_and_the_others_named_with_the_reason(times: Path) -> None:
+    done = runner.invoke(app, ["evaluate", str(times), "--model=all", "--json"], catch_exceptions=False)
     labels = {entry["label"] for entry in json.loads(done.stdout)}
     two_only = {"elo-exponential", "elo-gaussian"}
     assert labels == set(MODELS) - two_only
@@ -188,8 +188,8 @@ def test_each_file_can_be_judged_on_its_own(season: Path, tmp_path: Path) -> Non
     assert "season.json: " in text and "other.json: " in text
 
 
-def test_published_presets_run_on_any_file(season: Path) -> None:
-    entries = evaluate_json(season, "--preset", "published")
+def test_published_presets_run_on_any_file(times: Path) -> None:
+    entries = evaluate_json(times, "--preset", "published")
     assert [entry["label"] for entry in entries] == list(PRESETS)
     assert entries[0]["published"] == 0.2396
 

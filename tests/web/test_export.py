@@ -266,20 +266,19 @@ def test_files_without_a_token_in_the_manifest_are_rendered_again(exported: Ledg
 
 
 def test_a_race_settled_during_an_export_is_on_none_of_its_pages(
-    ledger: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    exported: Ledger, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(ledger, folder)
     render, rendered = Pages.document, list[str]()
 
     def racing(self: Pages, path: str, query: Mapping[str, str]) -> Content:
         rendered.append(path)
         if len(rendered) == 2:
-            rate(ledger, replace(result("new", "ann bo"), goal="New Orb"))
-            rate(ledger).withdraw("orb/c")
+            rate(exported, replace(result("new", "ann bo"), goal="New Orb"))
+            rate(exported).withdraw("orb/c")
         return render(self, path, query)
 
     monkeypatch.setattr(Pages, "document", racing)
-    run(ledger, tmp_path / "other")
+    run(exported, tmp_path / "other")
     assert contents(tmp_path / "other") == contents(folder)
 
 
@@ -290,8 +289,8 @@ def links_of(page: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("url", ["", "https://ratings.example.org/orb"])
-def test_page_for_missing_files_links_from_the_root(ledger: Ledger, folder: Path, url: str) -> None:
-    export(ledger, Publication(url=url), folder)
+def test_page_for_missing_files_links_from_the_root(exported: Ledger, folder: Path, url: str) -> None:
+    export(exported, Publication(url=url), folder)
     links = links_of(folder / "404.html")
     found = [text.partition("?")[0] for text in links if text.startswith(("/", "http"))]
     assert f"{url}/index.html" in found and f"{url}/assets/style.css" in found
