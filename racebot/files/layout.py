@@ -175,6 +175,7 @@ class _Recognizer:
                 return self._wide(False, columns)
         if has_player and header.results():
             asks = header.results() == ["time"] and "time" not in self.options.columns
+            asks = asks and "finish" in header.plain[header.at["time"][0]]
             clock = header.find("start", "start time") if asks else None
             if clock is not None and any(":" in row[clock] for row in self.below):
                 fix = "add a column time with what lies between; if not, --columns time=NAME"

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 from racebot.errors import PayloadError
 from racebot.files import cells
-from racebot.files.cells import DNF, DONE, NOBODY, NOTHING, SIGNS, BadCellError, Meaning
+from racebot.files.cells import DNF, DONE, DQ, NOBODY, NOTHING, SIGNS, BadCellError, Meaning
 from racebot.files.layout import Grid, Line
 from racebot.files.options import COLUMNS, FLAGS, OF_ONE, RESULTS, ReadOptions, Twice, padded, plain
 from racebot.files.ranking import Ranking, Result
@@ -312,7 +312,8 @@ class TableReader:
             self._says_done |= not unsure
         self._status_numbers += lower.isdecimal() and lower not in self._statuses
         words = [text for text in (place, score, time) if text.lower() in self._words]
-        for text in sorted(words, key=lambda each: self._words[each.lower()] is not None)[:1]:
+        if words:
+            text = min(words, key=lambda each: (None, DQ, DNF, DONE).index(self._words[each.lower()]))
             return self._words[text.lower()], text
         if place or time or score:
             return DONE, None if unsure else ""
