@@ -80,21 +80,6 @@ def test_name_fields_suggest_players_and_offer_the_reader_first(visit: Visit, se
     expect(page.locator(".facing .player").last).to_have_text("Racer 12")
 
 
-def late(route: Route) -> None:
-    time.sleep(0.3)
-    route.continue_()
-
-
-def test_exported_pages_suggest_names_with_typos_in_every_header(opened: Open, exported: Path) -> None:
-    with hosted(exported) as address:
-        page = opened()
-        page.route("**/players.js", late)
-        page.goto(f"{address}{BOARD}/races.html")
-        page.get_by_label("Search players and leaderboards").press_sequentially("ann obrit")
-        page.get_by_role("option", name="Ann Orbit").click()
-        expect(page.get_by_role("heading", level=1)).to_have_text("Ann Orbit")
-
-
 def test_search_of_a_long_leaderboard_asks_the_server_while_typing(visit: Visit, long_database: Path) -> None:
     page = visit()
     with serving(long_database) as address:
