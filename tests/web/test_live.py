@@ -219,6 +219,8 @@ def test_page_of_a_race_that_changes_no_rating_keeps_its_result(live: Live, refu
     live.write(former, ago=3600)  # the worker has ended
     shown = words(live.get("/races/orb/live-1"))
     assert told in shown and "1:02:03" in shown and "if recorded" not in shown
+    live.write(replace(former, leaderboards=(replace(board, entrants=()),)))
+    assert f"<title>live-1: {refused}, changed no rating</title>" in live.get("/races/orb/live-1").text
     live.write(former)
     assert "live-1" not in words(live.get("/live")) and live.get("/api/live").json()["rooms"] == []
 

@@ -87,11 +87,11 @@ def _open_race(request: PageRequest, race: str, template: str, *, lasting: bool 
 def news_of(room: LiveRoom | None) -> str:
     """Return in a few words how a live race stands: odds, the first racers or the winner, if known."""
     board = room.leaderboards[0] if room and room.leaderboards else None
+    if room is not None and room.refused:
+        return f"{room.refused}, changed no rating"
     if room is None or board is None or not board.entrants:
         return ""
     first, racers = board.entrants[0], counted(len(board.entrants), "racer")
-    if room.refused:
-        return f"{room.refused}, changed no rating"
     if room.finished:
         return f"{won} ({board.condition})" if (won := _first(board.entrants, "won")) else "nobody finished"
     if leads := _first(board.entrants, "first"):
