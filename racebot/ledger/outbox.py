@@ -246,13 +246,14 @@ class Outbox(LedgerTable):
         """Return all messages ever queued for a room, in order, without those that cannot be read."""
         return self._select("race = ?", race)
 
-    def clear(self, before: datetime) -> int:
-        """Delete messages whose delivery ended before a time, but not of pending races, and count them."""
-        return self._connection.write(
-            "DELETE FROM outbox WHERE updated_at < ? AND state NOT IN ('waiting', 'sent')"
-            " AND race NOT IN (SELECT race FROM cases WHERE next_look NOT NULL)",
-            before,
+    def clear(self, before: datetime, player: str | None = None) -> int:
+        """Delete messages done with before a time, of all ended races or of a player's, and count them."""
+        sql = (
+            "DELETE FROM outbox WHERE updated_at < ?1 AND state NOT IN ('waiting', 'sent')"
+            " AND race NOT IN (SELECT race FROM cases WHERE next_look NOT NULL)"
+            " AND (?2 IS NULL OR race IN (SELECT name FROM races WHERE instr(result, json_quote(?2))))"
         )
+        return self._connection.write(sql, before, player)
 
     def _select(self, where: str, *values: Any) -> list[OutboxRow]:
         found = []

@@ -30,6 +30,7 @@ def forget(settler: Settler, player: Player, reason: str, now: datetime) -> None
         if ledger.people.is_forgotten(player.id):
             raise OrderError(f"{player.id} is already forgotten")
         ledger.orders.add(Order(now, OrderKind.FORGET, player.id, None, on_one_line(reason)))
+        ledger.messages.clear(now, player.id)
         ledger.events.amend(player.id)
 
 
@@ -148,8 +149,7 @@ def merge_accounts(
         OrderError: both are the same account, one is forgotten, both entered the same race, or one is itself
             merged into another.
     """
-    ledger = settler.ledger
-    people = ledger.people
+    ledger, people = settler.ledger, settler.ledger.people
     with ledger.transaction():
         if old.id == kept.id:
             raise OrderError(f"{old.shown} and {kept.shown} are the same account")

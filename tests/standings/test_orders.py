@@ -12,6 +12,7 @@ from standings.seasons import board_of
 from racebot.chat.answers import Answers
 from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.orders import Order, OrderKind
+from racebot.ledger.outbox import ChatBody, Delivery, Message
 from racebot.ledger.races import EXCLUDED
 from racebot.ledger.rows import NamedPlayer as Person, Player
 from racebot.ledger.store import Ledger
@@ -106,7 +107,7 @@ def test_hidden_player_is_unlisted_and_keeps_the_rating(settler: Settler) -> Non
 
 def names_in(ledger: Ledger) -> str:
     """All text that the ledger shows or stores of players and results."""
-    tables = ("players", "races", "orders")
+    tables = ("players", "races", "orders", "outbox")
     rows = (row for table in tables for row in ledger.connection.db[table].rows)
     return "\n".join(str(cell) for row in rows for cell in row.values())
 
@@ -114,7 +115,14 @@ def names_in(ledger: Ledger) -> str:
 def test_forgotten_name_is_erased_and_the_place_stays(settler: Settler) -> None:
     before = ratings(settler)
     changes = settler.ledger.ratings.rows(board_of(settler))
+    for race in ("orb/a", "orb/of-others"):
+        settler.ledger.messages.put(
+            Message(race, CATEGORY, race, ChatBody("Cy" if race == "orb/a" else "Xu")), NOON
+        )
+        (told,) = settler.ledger.messages.open_for(race)
+        settler.ledger.messages.mark(told, Delivery.DELIVERED, NOON)
     orders.forget(settler, player(settler, "cy"), "asked", LATER)
+    assert len(settler.ledger.messages.of("orb/of-others")) == 1
     assert "Cy" not in names_in(settler.ledger)
     assert "Cy" not in listed(settler)
     (part,) = race_report(settler.ledger, "a").leaderboards
