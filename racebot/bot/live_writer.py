@@ -188,9 +188,17 @@ class LiveWriter:
                 with self.backoff.trying(item):
                     boards.append(await asyncio.to_thread(self._on_board, race, board))
         room.changed = len(boards) < len(planned)  # then it is tried again
-        facts = race.name, race.category, race.goal, race.status, race.opened_at, race.started_at
-        ended_at = race.result.ended_at if race.result else None
-        return LiveRoom(*facts, ended_at, room.seen_at, tuple(boards))
+        return LiveRoom(
+            race=race.name,
+            category=race.category,
+            goal=race.goal,
+            status=race.status,
+            opened_at=race.opened_at,
+            started_at=race.started_at,
+            ended_at=race.result.ended_at if race.result else None,
+            updated_at=room.seen_at,
+            leaderboards=tuple(boards),
+        )
 
     def _on_board(self, race: Race, planned: Leaderboard) -> LiveBoard:
         """Describe a room on one leaderboard, with what its result would change."""
@@ -241,14 +249,23 @@ def _entrants(
     for player, entrant, (_, raced), forecast in zip(players, entrants, states, found, strict=True):
         change = changes.get(player)
         before, after = places.get(player, (None, None))
-        place, time = change.place if change else entrant.place, entrant.finish_time
-        result = entrant.status, place, None if time is None else time / 1_000_000
-        chances = forecast.win_chance if has_odds else None, forecast.finish_chance
-        points = change and change.points_after, change and change.points_change
-        stream = entrant.profile.twitch if entrant.profile and entrant.profile.live else ""
-        ranks = before, after, forecast.finish_by_rating
-        facts = *result, forecast.points, not raced, *chances, *points, *ranks, stream
-        yield LiveEntrant(player, names[entrant], *facts)
+        yield LiveEntrant(
+            id=player,
+            name=names[entrant],
+            status=entrant.status,
+            place=change.place if change else entrant.place,
+            finish_time=None if entrant.finish_time is None else entrant.finish_time / 1_000_000,
+            points=forecast.points,
+            new=not raced,
+            win_chance=forecast.win_chance if has_odds else None,
+            finish_chance=forecast.finish_chance,
+            after=change.points_after if change else None,
+            change=change.points_change if change else None,
+            rank_before=before,
+            rank_after=after,
+            finish_by_rating=forecast.finish_by_rating,
+            stream=entrant.profile.twitch if entrant.profile and entrant.profile.live else "",
+        )
 
 
 def _with_edits_of(before: LiveRoom | None, fresh: LiveRoom, now: datetime) -> LiveRoom:

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -146,9 +146,6 @@ def publication_of(settings: Settings, ledger: Ledger) -> Publication:
 
     is_default = settings.site == type(settings).model_fields["site"].default
     of_demo = is_default and any(each.category == DEMO_CATEGORY for each in ledger.leaderboards.all())
-    looks: dict[str, Any] = {"title": settings.pages_title, "footer": settings.pages_footer}
-    looks |= {"theme": theme_beside(settings.database), "pictures": folder_beside(settings.database)}
-    looks |= {"export_cards": settings.pages_cards, "provisional_races": settings.provisional_races}
     return Publication(
         listing=partial(listing_of, settings),
         site="" if of_demo else settings.site,
@@ -156,5 +153,10 @@ def publication_of(settings: Settings, ledger: Ledger) -> Publication:
         command_prefix=settings.command_prefix if settings.commands else None,
         planned=common.planned_boards(settings),
         rooms_every=settings.rooms_every,
-        **looks,
+        provisional_races=settings.provisional_races,
+        export_cards=settings.pages_cards,
+        title=settings.pages_title,
+        footer=settings.pages_footer,
+        theme=theme_beside(settings.database),
+        pictures=folder_beside(settings.database),
     )

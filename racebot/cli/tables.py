@@ -103,10 +103,15 @@ def print_status(console: Console, report: Status) -> None:
         tell(f"category {slug} is suspended: {reason}", to=console)
     made = report.last_backup
     tell(f"{report.database}, {f'last backup {minute(made)} UTC' if made else 'no backup yet'}", to=console)
-    lines = {"Leaderboards": report.leaderboards, "Open race rooms": report.rooms}
-    lines |= {"Finished, to be counted": report.pending, "Messages to deliver": report.outbox}
-    lines |= {"Messages to Discord": report.discord, "Failing, to be tried again": report.failures}
-    lines |= {"Rebuilds": report.rebuilds}
+    lines = {
+        "Leaderboards": report.leaderboards,
+        "Open race rooms": report.rooms,
+        "Finished, to be counted": report.pending,
+        "Messages to deliver": report.outbox,
+        "Messages to Discord": report.discord,
+        "Failing, to be tried again": report.failures,
+        "Rebuilds": report.rebuilds,
+    }
     for heading, entries in lines.items():
         console.print(f"{heading}: {len(entries) or 'none'}")
         for entry in entries[:STATUS_LINES]:

@@ -135,10 +135,19 @@ async def _demo(database: Path, speed: float) -> None:
     racers = recruit(site, RACERS, rng)
     scenario.play_past_races(site, racers, PAST_RACES, rng)
     async with serve(site, list_cache=0.0, race_cache=0.0) as address:
-        quick: dict[str, Any] = {"quiet_seconds": 0.3, "rooms_every": 0.2, "request_interval": 0.0}
-        bot: dict[str, Any] = {"client_id": CLIENT_ID, "client_secret": SecretStr(CLIENT_SECRET)}
-        bot |= {"discord_webhook": SecretStr(f"{address}/api/webhooks/1/demo"), "leaderboards": [LEAGUE]}
-        settings = Settings(site=address, category=CATEGORY, database=database, backups=0, **quick, **bot)
+        settings = Settings(
+            site=address,
+            category=CATEGORY,
+            client_id=CLIENT_ID,
+            client_secret=SecretStr(CLIENT_SECRET),
+            database=database,
+            quiet_seconds=0.3,
+            rooms_every=0.2,
+            request_interval=0.0,
+            backups=0,
+            discord_webhook=SecretStr(f"{address}/api/webhooks/1/demo"),
+            leaderboards=[LEAGUE],
+        )
         began = time.perf_counter()
         with Ledger.open(database) as ledger:
             settler = Settler(ledger, rating_rules(settings))

@@ -308,13 +308,26 @@ def race_on_board(
         entrant, explanation = explained[change.player]
         words = [in_words(reason, names) for reason in explanation.reasons()]
         explanation = explanation.without(withheld)
-        raced = change.place, result_label(entrant.status, change.place), entrant.seconds
-        who = None if change.player in withheld else change.player, names[change.player]
-        points = change.points_before, change.points_after, change.points_change
-        facts = *raced, *who, *points, change.races_before == 0, dict(change.parts)
-        places_and_chances = explanation.actual, chance_of[change.player], explanation.finish_chance
-        expected = round(explanation.expected, 2), *places_and_chances
-        entrants.append(RatedEntrant(*facts, *expected, words, explanation.reasons()))
+        entrants.append(
+            RatedEntrant(
+                place=change.place,
+                standing=result_label(entrant.status, change.place),
+                finish_time=entrant.seconds,
+                id=None if change.player in withheld else change.player,
+                name=names[change.player],
+                before=change.points_before,
+                after=change.points_after,
+                change=change.points_change,
+                first_race=change.races_before == 0,
+                parts=dict(change.parts),
+                expected=round(explanation.expected, 2),
+                actual=explanation.actual,
+                win_chance=chance_of[change.player],
+                finish_chance=explanation.finish_chance,
+                reasons=words,
+                why=explanation.reasons(),
+            )
+        )
     deleted = [entrant for entrant in result.entrants if entrant.user_id is None]
     place_of = places(result, teams) if deleted else {}
     unrated = [_raced_entrant(entrant, shown[entrant], place_of) for entrant in deleted]
