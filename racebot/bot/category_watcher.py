@@ -88,8 +88,7 @@ class CategoryWorker:
 
     def _room_context(self, worker: WorkerContext) -> RoomContext:
         settings, tokens = worker.settings, self._tokens
-        bot = tokens.client_id if tokens else None
-        work = LedgerWork(worker.settler, worker.clock, settings, bot)
+        work = LedgerWork(worker.settler, worker.clock, settings, tokens.client_id if tokens else None)
         listens = settings.announce and settings.commands
         return RoomContext(
             site=worker.site,
@@ -172,7 +171,6 @@ class CategoryWorker:
                     self._to_follow.remove(race)
 
     async def _take_in(self, category: Category) -> None:
-        """Take in the category's goals, its name and its picture."""
         self.goals = category.goals
         profile = CategoryProfile(category.name, category.image)
         await self._call(self._ledger.profiles.save_category, self.slug, profile)
@@ -192,8 +190,7 @@ class CategoryWorker:
 
     async def _find_listed_rooms(self) -> None:
         """Read rooms that leaderboards list by name and no list of the site has shown, each until it ends."""
-        rules = self._settler.rules
-        for name in rules.listed_rooms(self.slug):
+        for name in self._settler.rules.listed_rooms(self.slug):
             source = f"{name} listed in the settings"
             if name in self._seen_rooms or self._backoff.rests(source):
                 continue
@@ -214,8 +211,7 @@ class CategoryWorker:
         if race.name not in self._openers:
             self._openers[race.name] = (await self._site.race(race.name))[0].opened_by or ""
         opener = self._openers[race.name]
-        result = race.result and replace(race.result, opened_by=opener)
-        return replace(race, opened_by=opener, result=result)
+        return replace(race, opened_by=opener, result=race.result and replace(race.result, opened_by=opener))
 
     async def _read_past_races(self) -> None:
         oldest = self._site.clock() - LOOK_BACK

@@ -54,8 +54,6 @@ _SOURCE = "live rooms"
 
 @dataclass(slots=True)
 class _OpenRoom:
-    """A room as last seen and last described."""
-
     race: Race
     seen_at: datetime
     described: LiveRoom | None = None
@@ -168,8 +166,7 @@ class LiveWriter:
 
     async def _keep_edits(self, race: Race, room: LiveRoom) -> None:
         """Keep the edits of a race that is recorded now: chat may never be told the last ones."""
-        entered = await self.call(self._ledger.people.amended, race)
-        last = room.edited(facts_of(entered), self.clock())
+        last = room.edited(facts_of(await self.call(self._ledger.people.amended, race)), self.clock())
         if last.edits:
             boards = (replace(each, entrants=(), outcome=None, scores=()) for each in last.leaderboards)
             self._edited[race.name] = replace(last, leaderboards=tuple(boards))

@@ -202,8 +202,7 @@ class Worker:
             self._add_category_jobs(category, jobs)
         goals = [goal for each in categories for goal in each.goals]
         # The goals of a suspended category are unknown, and may be the ones to carry over from.
-        apply = partial(apply_settings, goals=None if refused else goals)
-        await self._call(apply, settler)
+        await self._call(partial(apply_settings, goals=None if refused else goals), settler)
         self._add_ledger_jobs(settler.ledger, jobs)
         jobs.start()
         log.info("watching %s on %s", ", ".join(c.slug for c in categories), self._settings.site)
@@ -303,8 +302,7 @@ async def check_categories(
             except Exception as problem:
                 wrong[category] = problem
         refusals = (CredentialsError, NotFoundError, PayloadError)
-        are_refused = all(isinstance(error, refusals) for error in wrong.values())
-        doubts += are_refused
+        doubts += all(isinstance(error, refusals) for error in wrong.values())
         if not wrong or (tries >= BELIEVED_AFTER and len(wrong) < len(categories)):
             break
         if doubts == BELIEVED_AFTER:

@@ -83,8 +83,7 @@ def why(context: Context, person: NamedPlayer, race: Race) -> str:
     if rated is None or change is None:
         return texts.nothing_yet.format(name=plain(person.name), score=Count(False))
     model = registry.create(board.model, board.parameters)
-    explained = explain_race(model, TeamPolicy(board.teams), rated.result, rated.changes)
-    _, explanation = explained[person.id]
+    _, explanation = explain_race(model, TeamPolicy(board.teams), rated.result, rated.changes)[person.id]
     names = chat_names(context.ledger.people.masked(rated.result, texts.hidden_name).entrants, texts)
     opening = (texts.why_pending if coming else texts.why).format(
         record=Count(not board.rule.finished),

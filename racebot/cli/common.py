@@ -214,8 +214,7 @@ def need_web() -> None:
 
 def cannot_listen(port: int, error: OSError) -> SettingsError:
     """Return an error that says why a server cannot use a port."""
-    taken = error.errno == errno.EADDRINUSE
-    reason = "another program uses it" if taken else error.strerror
+    reason = "another program uses it" if error.errno == errno.EADDRINUSE else error.strerror
     return SettingsError(f"port {port}: {reason}: choose another with --port")
 
 
@@ -242,8 +241,7 @@ def tell(text: str, *, to: Console | None = None) -> None:
 
 def print_json(document: Any) -> None:
     """Print a value as JSON, with invisible characters escaped."""
-    text = to_json(document)
-    seen = (c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+    seen = (c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in to_json(document))
     sys.stdout.write("".join(seen) + "\n")
     sys.stdout.flush()  # an error is reported here, not when Python ends
 

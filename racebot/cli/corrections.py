@@ -178,8 +178,7 @@ def annul(
         ledger = settler.ledger
         found = ledger.events.find(event)
         subject = _racer(ledger, found.name, player)
-        steps = EventSteps(settler, utc_now(), webhook=settings.webhook_of)
-        steps.annul(found, subject, reason, undo=undo)
+        EventSteps(settler, utc_now(), webhook=settings.webhook_of).annul(found, subject, reason, undo=undo)
         common.carry_out_rebuilds(ledger)
         tell(f"{found.title}: {subject.shown} {'counts again' if undo else 'is annulled'}")
 
@@ -249,11 +248,12 @@ def _account(settings: Settings, ledger: Ledger, text: str) -> Player:
     named = profile_id(text)
     try:
         player = ledger.people.subject(named)
-        if ledger.players.get(player.id):
-            return player
-        raise NoSuchEntryError(f"{player.id} has not raced here, and the site does not know it")
     except NoSuchEntryError as error:
         unknown = error
+    else:
+        if ledger.players.get(player.id):
+            return player
+        unknown = NoSuchEntryError(f"{player.id} has not raced here, and the site does not know it")
     found = account_named(partial(common.accounts, settings), named)[0]
     if found is None or not found.user_id or found.name.casefold() == named.casefold():
         raise unknown

@@ -223,7 +223,6 @@ def _end(rule: RoomRule) -> str:
 
 
 def _table(settings: Settings, tables: Any, name: str) -> Any:
-    """Return the table of a leaderboard."""
     wanted = name.casefold()
     full = [(each, each.get("name", ""), each.get("category", "")) for each in tables]
     found = [table for table, own, slug in full if wanted in {own.casefold(), f"{slug}/{own}".casefold()}]
@@ -236,7 +235,6 @@ def _table(settings: Settings, tables: Any, name: str) -> Any:
 
 
 def _successor(old: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the table of a season like an earlier one."""
     new = {"name": name} | {key: value for key, value in old.items() if key not in NOT_COPIED}
     if "rooms" in old:
         new["rooms"] = []
@@ -245,8 +243,7 @@ def _successor(old: dict[str, Any], name: str) -> dict[str, Any]:
         for key in NUMBERED & new.keys():
             texts = [new[key]] if isinstance(new[key], str) else new[key]
             new[key] = [pattern.sub(number[1], text) for text in texts]
-    carry = {"factor": 0.9} | old.get("carry_over", {})
-    return new | {"carry_over": carry | {"from": old["name"]}}
+    return new | {"carry_over": {"factor": 0.9} | old.get("carry_over", {}) | {"from": old["name"]}}
 
 
 @loaded.command("report")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -98,8 +98,7 @@ def import_file(
             if unknown := unknown_sources(settler.rules, ledger.leaderboards.all()):
                 raise SettingsError(*unknown)
         _show_merge(report)
-        boards = {board.name for board in ledger.leaderboards.all()}
-        for lacking in sorted({*before.values()} - boards):
+        for lacking in sorted({*before.values()} - {board.name for board in ledger.leaderboards.all()}):
             text = f"no race counts on {lacking!r} here: compare the settings and the names of goals"
             common.tell(text, to=common.notices)
         _finish(settings, settler, report.leaderboards)
@@ -274,10 +273,11 @@ def rate_from_site(
             def told(page: int, pages: int, races: int) -> None:
                 advance(slug, page, max(pages, page), f"pages, {races} races")
 
+            def question(site: Site) -> Awaitable[PastRacesReport]:
+                return fetch(site, slug, settler, utc_now, told, note, last, since=since)
+
             advance(slug, 0, None)
-            ask = partial(common.ask_site, interval=settings.request_interval, attempts=8)
-            every = partial(fetch, since=since)
-            return ask(settings.site, lambda site: every(site, slug, settler, utc_now, told, note, last))
+            return common.ask_site(settings.site, question, interval=settings.request_interval, attempts=8)
 
     failed: list[SiteError] = []
     for slug in slugs:

@@ -186,8 +186,8 @@ def _rate_past_races(settings: Settings) -> None:
     with Ledger.open(settings.database) as ledger:
         rate_from_site(settings, ledger, settings.slugs())
         if not ledger.leaderboards.all():
-            of_league = "`racebot rooms` says which will" if settings.leaderboards else ""
-            why = of_league or "Does nobody record your races?"
+            of_league = "`racebot rooms` says which will"
+            why = of_league if settings.leaderboards else "Does nobody record your races?"
             say(f"No past race counts yet. {why}; docs/leagues.md says how to choose races.")
             return
         say("`racebot evaluate` compares the rating models on your races.")
@@ -259,11 +259,16 @@ def doctor(
         asyncio.run(show(settings))
     if as_json:
         needed = [re.split(r"[^\w.-]", each)[0] for each in requires("racebot") or () if ";" not in each]
-        versions = {"racebot": __version__, "python": platform.python_version()}
-        versions |= {"system": platform.platform(), "sqlite": sqlite3.sqlite_version}
-        document = {"versions": versions | {name: version(name) for name in needed}}
+        versions = {
+            "racebot": __version__,
+            "python": platform.python_version(),
+            "system": platform.platform(),
+            "sqlite": sqlite3.sqlite_version,
+            **{name: version(name) for name in needed},
+        }
+        shown = settings and _without_secrets(settings)
         found = [{"good": each.good, "text": each.text} for each in findings]
-        print_json(document | {"settings": settings and _without_secrets(settings), "findings": found})
+        print_json({"versions": versions, "settings": shown, "findings": found})
     if not all(finding.good for finding in findings):
         raise typer.Exit(2)
 

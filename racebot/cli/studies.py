@@ -159,10 +159,9 @@ def show_scores(
     if not scored:
         raise PayloadError(f"{files[0]}: no race to score")
     table = document(standings(scored, rules))
-    title = f"{scoring}, {counted(len(scored), 'race')}"
     answer.give(
         lambda: table,
-        lambda: tables.print_scores(console, title, rules, table),
+        lambda: tables.print_scores(console, f"{scoring}, {counted(len(scored), 'race')}", rules, table),
         lambda: plots.scores(table.racers),
     )
 

@@ -173,13 +173,19 @@ def evaluation_json(reports: Reports, presets: Mapping[str, Preset]) -> Any:
     documents = []
     for file, report, each in [(*named, each) for named in reports for each in named[1].evaluations]:
         preset = presets.get(each.label)
-        found: dict[str, Any] = {"file": file} if file else {}
-        found |= {"label": each.label, "model": each.model, "parameters": each.parameters}
-        found |= asdict(each.figures) | asdict(each.complaints)
-        found |= {"published": preset.published, "rerun": preset.rerun} if preset else {}
-        found["views"] = {name: asdict(view) for name, view in each.views.items() if name != "all"}
-        compared = [asdict(c) for c in report.comparisons if each.label in {c.first, c.second}]
-        documents.append(found | {"reliability": each.reliability._asdict(), "comparisons": compared})
+        document = {
+            **({"file": file} if file else {}),
+            "label": each.label,
+            "model": each.model,
+            "parameters": each.parameters,
+            **asdict(each.figures),
+            **asdict(each.complaints),
+            **({"published": preset.published, "rerun": preset.rerun} if preset else {}),
+            "views": {name: asdict(view) for name, view in each.views.items() if name != "all"},
+            "reliability": each.reliability._asdict(),
+            "comparisons": [asdict(c) for c in report.comparisons if each.label in {c.first, c.second}],
+        }
+        documents.append(document)
     return _plain(documents)
 
 

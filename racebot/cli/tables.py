@@ -239,7 +239,6 @@ def safe(text: str) -> str:
 
 
 def _change(points: int) -> Text:
-    """Return a change in points: gains green, losses red."""
     return Text.assemble((signed(points), "green" if points > 0 else "red" if points < 0 else ""))
 
 

@@ -91,8 +91,7 @@ class Rebuilds(LedgerTable):
 class Leaderboards(LedgerTable):
     def all(self) -> list[Leaderboard]:
         """Return all leaderboards, sorted by category and name."""
-        sql = "SELECT * FROM leaderboards ORDER BY category, name"
-        return read(Leaderboard, self._connection.rows(sql))
+        return read(Leaderboard, self._connection.rows("SELECT * FROM leaderboards ORDER BY category, name"))
 
     def get(self, category: str, name: str) -> Leaderboard | None:
         sql = "SELECT * FROM leaderboards WHERE category = ? AND name = ?"

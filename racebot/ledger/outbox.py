@@ -302,8 +302,7 @@ class Posts(LedgerTable):
 
     def withdraw(self, race: str) -> None:
         """Show that a race does not count."""
-        sql = "UPDATE discord SET wanted = 'withdrawn', result = NULL WHERE race = ?"
-        self._connection.write(sql, race)
+        self._connection.write("UPDATE discord SET wanted = 'withdrawn', result = NULL WHERE race = ?", race)
 
     def refresh(self, subject: str) -> None:
         """Show a race, or a player's races, again after an order about them."""
@@ -322,8 +321,7 @@ class Posts(LedgerTable):
         return [race for (race,) in self._connection.rows(sql, webhook)]
 
     def get(self, race: str, webhook: str) -> Post:
-        sql = "SELECT * FROM discord WHERE race = ? AND webhook = ?"
-        (row,) = self._connection.rows(sql, race, webhook)
+        (row,) = self._connection.rows("SELECT * FROM discord WHERE race = ? AND webhook = ?", race, webhook)
         with readable(f"message {race} on Discord", RESTORE):
             post = {**row, "moves": json.loads(row["moves"])}
             if row["result"]:

@@ -89,8 +89,7 @@ class Leaderboard:
         if result.category != self.category or not (result.recorded or self.rule.finished):
             return False
         if result.leaderboard is None or self.rule.by_goals_alone:
-            judged = self.rule.judge(result, self.goals).counts
-            return judged and result.leaderboard in {None, self.name}
+            return self.rule.judge(result, self.goals).counts and result.leaderboard in {None, self.name}
         return result.leaderboard == self.name
 
 
@@ -307,8 +306,7 @@ def race_of(row: sqlite3.Row, note: str | None = None) -> StoredRace:
     name, goal, counts_on, source, fingerprint = (as_text(row[column]) for column in names)
     current = replace(result, name=name, goal=goal, leaderboard=counts_on or None)
     facts = moment_of(row["counted_at"]), source, fingerprint, as_text(result.goal)
-    corrected_at = row["corrected_at"] and moment_of(row["corrected_at"])
-    return StoredRace(current, *facts, note, corrected_at)
+    return StoredRace(current, *facts, note, row["corrected_at"] and moment_of(row["corrected_at"]))
 
 
 def result_of(name: str, text: str) -> RaceResult:

@@ -136,8 +136,7 @@ class Ledger:
         """
         host = urlsplit(site).hostname
         if learn:
-            sql = "INSERT INTO site SELECT ? WHERE NOT EXISTS (SELECT 1 FROM site)"
-            self.connection.write(sql, host)
+            self.connection.write("INSERT INTO site SELECT ? WHERE NOT EXISTS (SELECT 1 FROM site)", host)
         known = self.connection.value("SELECT host FROM site")
         if known not in {host, None}:
             remedy = "set RACEBOT_DATABASE to another path"

@@ -217,8 +217,7 @@ def new_places(
         before = everybody_before(ledger, board, sequence, before)
     latest, after = latest_of(before) or ended_at, dict(before)
     for change, rating in zip(changes, ratings, strict=True):
-        newcomer = Standing(change.player, change.before, rating, 0, 0, 0, 0, ended_at)
-        row = before.get(change.player, newcomer)
+        row = before.get(change.player, Standing(change.player, change.before, rating, 0, 0, 0, 0, ended_at))
         finishes, last = row.finishes + (change.place is not None), max(row.last_race_at, ended_at)
         after[change.player] = row._replace(finishes=finishes, last_race_at=last, rating=rating)
     old = place_of(listed_of(ledger, before, listing, latest))

@@ -208,8 +208,7 @@ def player_report(
     for board in ledger.leaderboards.all():
         standing = player_standing(ledger, board, listing(board), player.id)
         if standing is not None:
-            history = played_races(ledger, board.key, player.id, limit)
-            found.append(StandingWithHistory(standing, history))
+            found.append(StandingWithHistory(standing, played_races(ledger, board.key, player.id, limit)))
     return PlayerReport(player.id, player.shown, found)
 
 

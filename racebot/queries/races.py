@@ -94,8 +94,7 @@ def races_named(ledger: Ledger, text: str, limit: int) -> list[str]:
 def races_numbered(ledger: Ledger, leaderboard: int, sequences: Iterable[int]) -> dict[int, RaceRow]:
     """Return rated races by their numbers in the sequence."""
     chosen = "AND sequence IN (SELECT value FROM json_each(?))"
-    rows = _races(ledger, leaderboard, chosen, json.dumps(list(sequences)))
-    return {row.sequence: row for row in rows}
+    return {row.sequence: row for row in _races(ledger, leaderboard, chosen, json.dumps(list(sequences)))}
 
 
 def kept_from_counting(ledger: Ledger, *, finished: bool) -> dict[str, str]:

@@ -300,15 +300,13 @@ def _first(records: Sequence[Record]) -> list[Record]:
 def podium(ledger: Ledger, board: Leaderboard, listing: Listing, listed: ListedPlayers) -> list[PodiumPlace]:
     """Return the players on the first three places, as the leaderboard orders its listed players."""
     if listing.ordering is not None:
-        racers = league(ledger, board, listing.ordering).standings
         return [
             PodiumPlace(each.place, NamedPlayer(each.id, each.name), total.score, total.entered, None)
-            for each in racers
+            for each in league(ledger, board, listing.ordering).standings
             if each.place <= 3
             for total in [each.total]
         ]
-    rows = [row for row in listed.rows if listed.places[row.rating] <= 3]
     return [
         PodiumPlace(each.place, NamedPlayer(each.id, each.name), each.points, each.races, each.wins)
-        for each in listed.chosen(rows)
+        for each in listed.chosen([row for row in listed.rows if listed.places[row.rating] <= 3])
     ]

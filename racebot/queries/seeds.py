@@ -132,8 +132,7 @@ def seed_list(
         if place is not None and place == places.get(above):
             ratings = {known[each].rating if each in known else None for each in (player, above)}
             level = "in the order of names" if len(ratings) == 1 else "by rating"
-        note = "; ".join(_note(seed, len(places), standing, listing, level))
-        seeds.append(replace(seed, note=note))
+        seeds.append(replace(seed, note="; ".join(_note(seed, len(places), standing, listing, level))))
     return SeedList(board.name, seeds, missing)
 
 

@@ -99,8 +99,7 @@ class Entrant:
 
     def facts(self) -> Entrant:
         """Return the entrant without account and penalty. It is equal for entrants with the same result."""
-        bare = self.penalized(0, None)
-        return replace(bare, user_id=None, name="", discriminator=None, team_name=None)
+        return replace(self.penalized(0, None), user_id=None, name="", discriminator=None, team_name=None)
 
 
 @dataclass(frozen=True, slots=True)

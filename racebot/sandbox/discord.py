@@ -19,8 +19,6 @@ MOST_IN_EMBEDS = 6000
 
 
 class _Embed(BaseModel):
-    """The texts of an embed that our bot uses."""
-
     title: str = Field("", max_length=256)
     description: str = Field("", max_length=4096)
 

@@ -62,8 +62,7 @@ class ChatRoom(RaceState):
             return self._post(text, bot=bot, **options)
         note = self._line(text, bot=bot, direct_to=direct_to, **options)
         self.notes.append(note)
-        names = ("id", "full_name", "name", "discriminator")
-        to = {name: getattr(direct_to, name) for name in names}
+        to = {name: getattr(direct_to, name) for name in ("id", "full_name", "name", "discriminator")}
         # The frame has neither the text nor the buttons.
         about = {"message": note.id, "from_user": None, "from_bot": bot.name, "to": to}
         self._send(render.frame("chat.dm", self.site.clock(), **about))

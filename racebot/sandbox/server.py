@@ -126,7 +126,6 @@ class SandboxServer:
             return _refusal(400, "the body is not a JSON object")
 
     def _usage(self, name: str) -> str:
-        """Return a command's name and its arguments."""
         arguments = signature(self._commands[name]).parameters
         return " ".join([name, *("race" if each == "self" else each for each in arguments)])
 
@@ -277,7 +276,6 @@ def _not_found(request: Request, _: Exception) -> Response:
 
 
 def _page(title: str) -> str:
-    """Return an HTML page that says no more than its title."""
     title = html.escape(title)
     return f'<!DOCTYPE html>\n<html lang="en"><title>{title}</title><p>{title}</p></html>\n'
 
@@ -306,7 +304,6 @@ def room_page(site: FakeSite, room: FakeRoom) -> str:
 
 
 def _discord_page(site: FakeSite) -> Response:
-    """Return the page with the messages of all webhooks, newest first."""
     messages = [*site.discord.values()][::-1]
     return HTMLResponse(_PAGES.get_template("discord.html").render(title="Discord", messages=messages))
 

@@ -48,12 +48,9 @@ class BotSession:
         self._site, self._room, self._token, self._send = site, room, token, send
         self._is_public = is_public
         self._latest: dict[str, Frame] = {}
-        self._stop = room.listen(self._relay)
+        self.close = room.listen(self._relay)
         for frame in room.frames():
             self._relay(frame)
-
-    def close(self) -> None:
-        self._stop()
 
     def receive(self, text: str) -> None:
         """Perform a bot's action, or answer with an error frame."""

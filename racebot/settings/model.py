@@ -186,8 +186,7 @@ class Settings(BaseSettings):
 
     def webhook_of(self, board: Named) -> str | None:
         """Return the id of a leaderboard's Discord webhook, or None."""
-        own = (each.discord for each in self.tables_of(board) if each.discord)
-        address = next(own, self.discord_webhook)
+        address = next((each.discord for each in self.tables_of(board) if each.discord), self.discord_webhook)
         return next((number for number, each in self.webhooks().items() if each == address), None)
 
     def tables_of(self, board: Named) -> list[LeaderboardSettings]:

@@ -187,8 +187,7 @@ def _unknown(written: Iterable[str]) -> Iterator[str]:
     for name in written:
         word = name.removeprefix(PREFIX)
         if name.startswith(PREFIX) and word not in known:
-            hint = did_you_mean(word, known, prefix=PREFIX)
-            yield f"{name} is not a setting of racebot{hint}: {CORRECT}"
+            yield f"{name} is not a setting of racebot{did_you_mean(word, known, prefix=PREFIX)}: {CORRECT}"
 
 
 @dataclass(frozen=True, slots=True)

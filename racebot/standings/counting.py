@@ -89,8 +89,7 @@ class LeaderboardConfig:
         board = self.kept(category, goal, source)
         if board.model != "thurstone-hurdle" or self.carry or FEW_FORFEITS.keys() & self.parameters.keys():
             return board
-        own = filter(board.holds, races)
-        finished = [entrant.finished for race in own for entrant in race.entrants]
+        finished = [entrant.finished for race in filter(board.holds, races) for entrant in race.entrants]
         total, out = len(finished), finished.count(False)
         if total < FEW_FORFEITS_FROM or out >= FEW * total:
             return board
@@ -253,8 +252,7 @@ class Boards:
 
     def save_counting(self, result: RaceResult, past: Sequence[RaceResult] = ()) -> list[Leaderboard]:
         """Return the leaderboards on which a result counts now, storing missing ones."""
-        configs = self.configs_now(result)
-        boards = (self.stored_or_new(config, result, past) for config in configs)
+        boards = (self.stored_or_new(config, result, past) for config in self.configs_now(result))
         return [self.ledger.leaderboards.save(board) if board.id is None else board for board in boards]
 
     def stored_or_new(
@@ -286,8 +284,8 @@ class Boards:
                 return (board.name in before) == (board.name in now)
             return (board.name in now) == self.ledger.ratings.has(board, result.name)
 
-        boards = [b for b in self.ledger.leaderboards.all() if b.category == result.category]
-        return all(map(keeps, boards))
+        boards = self.ledger.leaderboards.all()
+        return all(keeps(board) for board in boards if board.category == result.category)
 
     def holding(self, race: str) -> list[Leaderboard]:
         """Return the stored leaderboards that a race counts on, or that a rebuild may be rating it on.

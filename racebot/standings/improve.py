@@ -23,8 +23,7 @@ from racebot.study.history import Earlier, History
 
 def rated_history(ledger: Ledger, board: Leaderboard) -> History:
     """Return the races that count on a leaderboard."""
-    races = (stored.result for stored in ledger.races.counted(board))
-    return History.of(races, TeamPolicy(board.teams))
+    return History.of((stored.result for stored in ledger.races.counted(board)), TeamPolicy(board.teams))
 
 
 def earlier_races(ledger: Ledger, board: Leaderboard) -> Earlier | None:

@@ -258,8 +258,14 @@ def _compare(whole: Field, a: _Run, b: _Run, first: int) -> ModelComparison:
         return float(np.mean(wrong)) if wrong.size else math.nan
 
     chance_a, chance_b = a.predictions.probability[judged], b.predictions.probability[judged]
-    right = metrics.right_alone(chance_a, chance_b), metrics.right_alone(chance_b, chance_a)
-    wrong = share(a, judged), share(b, judged)
-    tight_a, tight_b = (metrics.tightest(each.tightness)[race] for each in (a, b))
-    labels, won = (a.evaluation.label, b.evaluation.label), metrics.betting(chance_a, chance_b)
-    return ModelComparison(*labels, won, *right, *wrong, share(a, tight_b), share(b, tight_a))
+    return ModelComparison(
+        first=a.evaluation.label,
+        second=b.evaluation.label,
+        betting=metrics.betting(chance_a, chance_b),
+        first_right=metrics.right_alone(chance_a, chance_b),
+        second_right=metrics.right_alone(chance_b, chance_a),
+        first_misordered=share(a, judged),
+        second_misordered=share(b, judged),
+        first_challenged=share(a, metrics.tightest(b.tightness)[race]),
+        second_challenged=share(b, metrics.tightest(a.tightness)[race]),
+    )

@@ -78,8 +78,7 @@ class History:
                 continue
             names.update(zip(race.players, (entrant.name for entrant in race.entrants), strict=True))
             ids = [numbers.setdefault(player, len(numbers)) for player in race.players]
-            players = np.array(ids, dtype=np.intp)
-            races.append(PastRace(result.name, result.ended_at, players, race.outcome))
+            races.append(PastRace(result.name, result.ended_at, np.array(ids, dtype=np.intp), race.outcome))
             used.append(result)
         latest = tuple(names[player] for player in numbers)
         words = understood(used, teams, reasons)
@@ -198,8 +197,7 @@ def replay(model: RatingModel, history: History, table: FloatArray | None = None
     """
     if table is None:
         table = newcomers(model, history)
-    states = fast.replay(model, history.races, table)
-    for race, (before, after) in zip(history.races, states, strict=True):
+    for race, (before, after) in zip(history.races, fast.replay(model, history.races, table), strict=True):
         yield Step(race, before, after)
 
 

@@ -194,8 +194,6 @@ def dimensions(
 
 
 class _Search(NamedTuple):
-    """The model, its parameters, and the numbers to vary."""
-
     key: str
     parameters: dict[str, Any]
     space: list[Dimension]

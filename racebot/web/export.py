@@ -185,8 +185,7 @@ def export_tokens(view: LedgerView, failed: list[str]) -> dict[str, str]:
     settings = [getattr(publication, each.name) for each in fields(publication) if each.name not in apart]
     texts = (path for path in sorted(PROGRAM.rglob("*")) if path.suffix in SHAPING)
     program = _token(racebot.__version__, *(each.name + each.read_text("utf-8") for each in texts), settings)
-    pictures = view.pictures
-    names = {player: (each.name, pictures.get(player)) for player, each in view.rated_players.items()}
+    names = {player: (each.name, view.pictures.get(player)) for player, each in view.rated_players.items()}
     profiles = view.ledger.profiles.all()
     races: dict[str, int] = defaultdict(int)
     players: dict[str, list[str]] = defaultdict(list)

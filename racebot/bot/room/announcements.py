@@ -248,8 +248,7 @@ class Announcements:
         if seed is None:
             seed = f"{race}:{len(self.ledger.messages.of(race))}:{self.clock().isoformat()}"
         guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self.bot}:{seed}")
-        message = Message(race, race.partition("/")[0], str(guid), body)
-        self.ledger.messages.put(message, self.clock())
+        self.ledger.messages.put(Message(race, race.partition("/")[0], str(guid), body), self.clock())
 
     def _last_announced(self, race: str) -> ChatBody | None:
         announced = [body for body in self._since_withdrawal(race) if body.result is not None]

@@ -221,7 +221,6 @@ class _Step:
             self._read_soon()
 
     def _show(self, race: Race) -> None:
-        """Update the case to the race as the site shows it now."""
         case, result = self.case, race.result
         if race.version is not None and race.version > case._version:
             case._version, case._version_at = race.version, self.now.seconds
@@ -378,8 +377,7 @@ class _Step:
         case, shown = self.case, self.case.shown
         if shown is None:
             return
-        row = case.row or CaseRow(case.name, shown.category)
-        case.row = replace(row, quiet=quiet, ordered_at=given_at)
+        case.row = replace(case.row or CaseRow(case.name, shown.category), quiet=quiet, ordered_at=given_at)
         if quiet:
             self.effects.append(Act.KEEP_QUIET)
         elif case._candidate is not None and case._stands_at is None:

@@ -151,8 +151,7 @@ class RoomWatch:
                 after_unreadable = REFRESH_MISSED
                 self._context.failures.recovered(f"{self.name} frames")
             elif isinstance(event, Unreadable):
-                problem = f"unreadable frame: {event.reason}"
-                self._context.failures.failed(f"{self.name} frames", problem)
+                self._context.failures.failed(f"{self.name} frames", f"unreadable frame: {event.reason}")
                 refresh_at = min(refresh_at, now + after_unreadable)
                 after_unreadable = min(2 * after_unreadable, REFRESH_FINISHED)
             elif isinstance(event, ChatMessage) and event.is_system:

@@ -229,8 +229,7 @@ class OutboxDelivery:
             await self._mark(Delivery.DELIVERED)
         elif await self._mark_sent():
             # The site merges the keys into its own.
-            sent = Action("setmeta", keys)
-            await self._conclude(await self._exchange(sent, PING, confirms=_is_pong))
+            await self._conclude(await self._exchange(Action("setmeta", keys), PING, confirms=_is_pong))
 
     async def _send_info(self, row: OutboxRow, body: InfoBody) -> None:
         until = time.monotonic() + min(INFO_WITHIN, self.within)
@@ -302,10 +301,8 @@ class OutboxDelivery:
 
 def _reaches_back(history: Sequence[ChatMessage], row: OutboxRow) -> bool:
     """Return whether a history reaches back to the time when this message was sent."""
-    if len(history) < HISTORY_LENGTH:
-        return True
-    oldest = history[-HISTORY_LENGTH]  # those before it are pinned
-    return oldest.posted_at <= row.updated_at.timestamp()
+    # The messages before the last hundred are pinned.
+    return len(history) < HISTORY_LENGTH or history[-HISTORY_LENGTH].posted_at <= row.updated_at.timestamp()
 
 
 def _is_pong(event: Event) -> bool:

@@ -285,7 +285,6 @@ class Inbox:
             (self._orders if question.order else self._questions).append(question)
 
     def _on_history(self, history: ChatHistory) -> None:
-        """Queue the commands that the chat history shows."""
         handler, case = self.context.commands, self._case
         if handler is None or case is None:
             return

@@ -60,8 +60,7 @@ class LedgerWork:
                     case Announce(result, is_late) if case.is_watched:
                         self._announce(result, is_late=is_late)
                     case Announce(result) if told.was_told(result.name):
-                        key = told.key(self.settler.preview(result))
-                        needs_room = told.queued_key(result.name) != key
+                        needs_room = told.queued_key(result.name) != told.key(self.settler.preview(result))
                     case Settle(result, chat_is_open):
                         self._settle(result, is_known=is_known or chat_is_open)
                     case GiveUp(reason):

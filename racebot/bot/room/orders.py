@@ -128,8 +128,7 @@ class RoomOrders:
         if race.name not in settler.rules.events:
             self.work.withdraw(race.name)  # what chat heard is withdrawn as it is told of the event
         result = race.result if race.result is not None and race.result.final else None
-        steps = EventSteps(settler, order.given_at, str(order.message.user_id))
-        steps.add_room(event, race.name, result)
+        EventSteps(settler, order.given_at, str(order.message.user_id)).add_room(event, race.name, result)
         self.work.tell_of_event(race.name, ordered=True)
         return ""
 

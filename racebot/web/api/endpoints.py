@@ -33,12 +33,21 @@ MOST_FOUND = 50  # the most players that a search by name returns
 
 def all_leaderboards(request: PageRequest) -> types.LeaderboardsAnswer:
     view = request.view
-    found = []
-    for board in view.boards:
-        totals, page = view.totals(board), page_of(view, board.address.page())
-        of_board = board.address.stem, board.name, board.category, board.stored.goals, board.stored.model
-        of_races = totals.races, totals.last_race_at, board.final_since, totals.listed
-        found.append(types.BoardSummary(*of_board, *of_races, page))
+    found = [
+        types.BoardSummary(
+            id=board.address.stem,
+            leaderboard=board.name,
+            category=board.category,
+            goals=board.stored.goals,
+            model=board.stored.model,
+            races=totals.races,
+            last_race_at=totals.last_race_at,
+            final_since=board.final_since,
+            listed=totals.listed,
+            page=page_of(view, board.address.page()),
+        )
+        for board, totals in zip(view.boards, map(view.totals, view.boards), strict=True)
+    ]
     return types.LeaderboardsAnswer(found)
 
 
@@ -233,8 +242,7 @@ class Endpoint:
         found = self.answer(request, **fields)
         if found is None or isinstance(self.kind, str):
             return found  # type: ignore[no-any-return]
-        option = orjson.OPT_PASSTHROUGH_DATACLASS
-        return Document(orjson.dumps(found, as_record, option), JSON)
+        return Document(orjson.dumps(found, as_record, orjson.OPT_PASSTHROUGH_DATACLASS), JSON)
 
 
 ENDPOINTS: Mapping[Route, Endpoint] = {

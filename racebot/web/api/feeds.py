@@ -128,8 +128,7 @@ def _by_score(request: PageRequest, table: ScoreTable, player: str) -> Iterator[
             by = {each.id: each.total.score for each in others if before[each.id].place >= was.place}
             if scores := {plain_name(e.name, 40): by[e.id] for e in table.standings if e.id in by}:
                 results = ", ".join(f"{name} {score:.1f}" for name, score in scores.items())
-                total = f"{own.total.score:.1f}"
-                yield race.result.name, race.result.ended_at, [*scores], results, total
+                yield race.result.name, race.result.ended_at, [*scores], results, f"{own.total.score:.1f}"
 
 
 def _by_rating(request: PageRequest, board: Board, standing: PlayerStanding) -> Iterator[Passed]:

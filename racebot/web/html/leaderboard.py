@@ -333,8 +333,7 @@ def movement(request: PageRequest, board: Board) -> Content:
         players = list(report.players.chosen(rows[:DRAWN])) or players
     chart = None
     if last is not None and players:
-        until = day_in(request.query, "to") or last.astimezone(UTC).date()
-        end = datetime.combine(until, time.max, UTC)
+        end = datetime.combine(day_in(request.query, "to") or last.astimezone(UTC).date(), time.max, UTC)
         since = day_in(request.query, "from")
         start = datetime.combine(since, time(), UTC) if since else end - WEEKS
         if start >= end:

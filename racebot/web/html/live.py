@@ -172,8 +172,7 @@ def _current_in(request: PageRequest, category: str) -> str | None:
     ]
     for board in view.boards:
         if board.category == category:
-            last = latest_races(view.ledger, board.key, LAST_RACES)
-            found += [(board.address.stem, race) for race in last]
+            found += [(board.address.stem, race) for race in latest_races(view.ledger, board.key, LAST_RACES)]
     current = _first(request, found)
     return current[1].race if current else None
 

@@ -131,7 +131,6 @@ def opponents(request: PageRequest, board: Board, player: str, number: int | Non
     count = opponent_pages(total)
     if not 1 <= number <= count:
         return None
-
     lists = _opponent_lists(board, record)
     first = (number - 1) * OPPONENTS_ON_A_PAGE
     return templating.board_page(

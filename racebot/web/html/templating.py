@@ -17,7 +17,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from racebot import addresses
-from racebot.addresses import Route, link
+from racebot.addresses import link
 from racebot.queries.leaderboard import BoardTotals
 from racebot.queries.scores import estimate, forecast_of
 from racebot.text.format import counted, gap, integer, ordinal, signed, timer
@@ -58,10 +58,6 @@ class LinkPreview:
         """Return the public address of a page, empty if that of the pages is unknown."""
         return _absolute(self.url, "" if path == addresses.FRONT.pattern else path) if self.url else ""
 
-    def card(self, route: Route, **fields: Any) -> str:
-        """Return the address of a card."""
-        return self.at(route.path(**fields))
-
 
 def page(request: PageRequest, template: str, *, root: str | None = None, **context: Any) -> Document:
     """Render a page from its template. `root` is the pages' address if links cannot be relative."""
@@ -83,7 +79,6 @@ def page(request: PageRequest, template: str, *, root: str | None = None, **cont
                 publication.url, request.path, request.query, request.served or publication.export_cards
             ),
             site=publication.site,
-            provisional_races=publication.provisional_races,
             **context,
         )
     )

@@ -101,8 +101,7 @@ def draw_text(canvas: Image.Image, at: tuple[float, float], text: str, style: St
 
 def _features(text: str) -> list[str] | None:
     """Return the font features for a text: digits of equal width for numbers, so that they align."""
-    is_number = not any(char.isalpha() for char in text)
-    return ["tnum"] if _SHAPING and is_number else None
+    return ["tnum"] if _SHAPING and not any(char.isalpha() for char in text) else None
 
 
 def _parts(text: str) -> list[tuple[str, str]]:

@@ -323,9 +323,7 @@ class LedgerView:
         return [report for name in own for report in event_reports(self.ledger, name)]
 
     def recap(self, board: Board) -> Recap | None:
-        if board.final_since is None:
-            return None
-        return recap(self.ledger, board.stored, board.listing)
+        return recap(self.ledger, board.stored, board.listing) if board.final_since else None
 
     def totals(self, board: Board) -> BoardTotals:
         """Return the size of a leaderboard. If scores order it, everybody with a score is listed."""
