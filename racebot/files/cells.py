@@ -137,9 +137,7 @@ def place(text: str) -> int:
     match = _PLACE.fullmatch(_MARK.sub("", text))
     if match is None or not 0 < int(match[1]) <= int(match[2] or match[1]):
         if _NUMBER.fullmatch(text) and float(text.replace(",", ".")) > 1:
-            raise _bad(
-                "place", text, "no whole place: add --columns score=NAME, and --lowest-wins if less is better"
-            )
+            raise _bad("place", text, "no whole place: add --columns score=NAME, --lowest-wins if less wins")
         raise _bad("place", text, "not a place: write 1, 2, 3 and so on, DNF or DNS", "dns", "dnf")
     return int(match[1])
 
@@ -151,9 +149,7 @@ def number(text: str) -> float:
         return float(re.sub(r"\D", "", text))
     text = text.strip("$€£% ")
     if _NUMBER.fullmatch(text) is None:
-        raise _bad(
-            "score", text, "not a number: write 12500, without a sign of thousands, 12.5 or DNF", "dnf"
-        )
+        raise _bad("score", text, "no number: write 12500, without a sign of thousands, or DNF", "dnf")
     return float(text.replace(",", "."))
 
 

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from racebot.errors import PayloadError
-from racebot.files.cells import KNOWN, SIGNS, WORDS, is_date
+from racebot.files.cells import KNOWN, SIGNS, WORDS, is_date, is_result
 from racebot.files.options import RESULTS, plain
 from racebot.files.rows import MOST_LINES
 from racebot.races.result import HIDDEN_ID, RaceResult
@@ -178,9 +178,7 @@ def _results(races: Iterable[Any], left_out: Counter[str]) -> Iterator[RaceResul
         else:
             left_out["cancelled" if race.status == "cancelled" else "not finished yet"] += 1
     if lacking:
-        raise PayloadError(
-            f"{counted(lacking, 'race')} without entrants: save the page with ?show_entrants=true"
-        )
+        raise PayloadError(f"{counted(lacking, 'race')} without entrants: save it with ?show_entrants=true")
 
 
 def _below(value: Any, path: list[str], above: Record) -> Iterator[Record]:
@@ -250,9 +248,12 @@ def _by_player(value: Record, *, races: bool) -> Record:
         words = [(who, str(n)) for n, who in enumerate(value[key], start=1)]
         words += [(who, word) for word in more for who in value[word]]
         return {**value, key: [{"name": who, "place": word} for who, word in words]}
-    if more or plain(key) not in _KINDS or not (races or _PLAYERS.isdisjoint(map(plain, value))):
+    own = dict(value[key]) if key and isinstance(value[key], Mapping) else {}
+    by_place = all(n.isdecimal() and isinstance(who, str) and not is_result(who) for n, who in own.items())
+    alone = races or by_place or _PLAYERS.isdisjoint(map(plain, value))
+    if more or plain(key) not in _KINDS or not alone:
         return value
-    own = dict(value[key]) if isinstance(value[key], Mapping) else {}
+    own = {who: place for place, who in own.items()} if by_place else own
     kind = "time" if ":" in "".join(map(str, own.values())) else _KINDS[plain(key)]
     listed = [{"name": who, kind: each} for who, each in own.items() if isinstance(each, int | float | str)]
     return {**value, key: listed} if own and len(listed) == len(own) else value

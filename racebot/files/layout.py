@@ -27,6 +27,7 @@ _LAST_HEADER, _SAMPLE = 15, 500
 _RACE_NAME = re.compile(
     r"(?:r|rd|race|round|heat|stage|game|match|week|event|q|qualifier|gp|leg|lauf|rennen|manche|gara)? ?\d+"
 )
+_VERSUS = re.compile(r".*[^\W\d].* (?:vs?\.?|[-–@]) .*[^\W\d].*", re.IGNORECASE)
 _SCORES = [form.replace("score", word) for word in KNOWN["scores"] for form in KNOWN["scores_of"]]
 _FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
 _DRAWN = dict.fromkeys(SIGNS["drawn"], _EQUAL)
@@ -108,6 +109,11 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
                 return Grid(path, body, names, where, found.of, found.columns, notes)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header
+    for at, name in enumerate(best[1].names):
+        texts = [row[at] for number, row in start if number > best[0] and any(row) and at < len(row)]
+        if name and texts and all(map(_VERSUS.fullmatch, texts)):
+            fix = "split it into the columns 'player 1' and 'player 2'"
+            raise PayloadError(f"{path}: column {name!r} has two players in a cell: {fix}")
     raise _refusal(path, *best, options)
 
 
@@ -150,9 +156,7 @@ class _Recognizer:
             names = few([header.names[at] for at in parts or others], 3)
             if whole is not None:
                 header.at["time"] = (whole,)
-                note = (
-                    f"one race, since {names} are parts of {header.names[whole]!r} (not so: --layout players)"
-                )
+                note = f"one race: {names} are parts of {header.names[whole]!r} (if not: --layout players)"
                 return Lines(lambda _, row: [header.texts(row)], header.titles(), note=note)
             if parts or (alone and header.results() and len(others) > 1):
                 if all(map(self._names_race, parts or others)):
@@ -394,13 +398,12 @@ def _in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence
 
 
 def _notes(where: str, header: Header, found: Lines) -> Iterator[str]:
-    for at, name in enumerate(header.plain):
-        if header.plain.index(name) in {*header.used, *found.used} - {at}:
-            fix = "remove or rename one"
-            raise PayloadError(f"{where}, column {at + 1}: {header.names[at]!r} is repeated: {fix}")
     titles = {ours: title for ours, title in found.columns.items() if ours in header.at}
     renamed = [f"{ours}={title}" for ours, title in titles.items() if plain(title) != plain(ours)]
     used = {*found.used, *(at for ours in titles for at in header.at[ours])}
+    for at, name in enumerate(header.plain):
+        if header.plain.index(name) in used - {at}:
+            raise PayloadError(f"{where}, column {at + 1}: {header.names[at]!r} is repeated: rename one")
     unused = [name for at, name in enumerate(header.names) if name and at not in used]
     if found.note:
         yield found.note

@@ -34,7 +34,7 @@ OF_ONE = re.compile(r"\b(?:id|no|nr|num|number|bib|license|licence|startnummer)$
 TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?|.*{OF_ONE.pattern}")
 """Columns that are no race and no player in a wide table."""
 _BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
-_UNITS = {*KNOWN["units"]}
+_UNITS, _SEASONS = {*KNOWN["units"]}, ("season", "year", "series", "regatta")
 _SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
 _ORDINAL = re.compile(r"(?:place |pos |position |player ?|p)(\d{1,4})|(\d{1,4})(?:st|nd|rd|th)(?: place)?")
 
@@ -182,6 +182,8 @@ class Header:
         self._words = [{*plain(re.sub("(?<=[a-z])(?=[A-Z])", " ", cell)).split()} for cell in row]
         self.at: dict[str, tuple[int, ...]] = {}
         self.missing: dict[str, str] = {}
+        of_races = [at for at, name in enumerate(self.plain) if name in {*COLUMNS["race"], *_SEASONS}]
+        self._empty = {at for at in of_races if below and not any(row[at] for row in below)}
         for ours, theirs in given.items():
             parts = [theirs] if self.find(theirs) is not None else theirs.split("+")
             found = tuple(at for part in parts if (at := self.find(part)) is not None)
@@ -195,14 +197,13 @@ class Header:
         for ours in _BESIDE if alike else ("time",) if "place" in self.at else ():
             if ours in options.known.keys() - given.keys() - self.at.keys():
                 self._claim_alike(ours, below)
+        hours, minutes, seconds = map(self._unclaimed, KNOWN["clock"])
+        if "time" not in {*self.at, *given} and minutes and seconds and "time" in options.known:
+            self.at["time"] = hours + minutes + seconds
         units = [unit for at in self.at.get("time", ()) for unit in self._words[at] & _UNITS]
         self._unit = "".join(units) if len(units) == 1 else ""
         if "race" in self.at and "race" not in given:
-            self.at["race"] = (
-                self._unclaimed(("season", "year", "series", "regatta"))
-                + self.at["race"]
-                + self._unclaimed(("heat",))
-            )
+            self.at["race"] = self._unclaimed(_SEASONS) + self.at["race"] + self._unclaimed(("heat",))
         if "player" not in given and (first := self._unclaimed(KNOWN["names"]["first"])):
             own, last = self.at.get("player"), self._unclaimed(KNOWN["names"]["last"])
             if last if own is None else not last and self.plain[own[0]] in KNOWN["names"]["last"]:
@@ -217,7 +218,7 @@ class Header:
 
     def _unclaimed(self, names: Iterable[str]) -> tuple[int, ...]:
         """Return the position of the first of these names that stands for nothing else yet, or none."""
-        used = {at for positions in self.at.values() for at in positions}
+        used = self._empty.union(*self.at.values())
         found = (at for name in names for at, own in enumerate(self.plain) if own == name and at not in used)
         return tuple([at for at in [next(found, None)] if at is not None])
 
@@ -282,6 +283,9 @@ class Header:
             for ours, at in self.at.items()
             if not columns or ours in columns
         }
+        clock = found.get("time", "") and [row[at] or "0" for at in self.at["time"]]
+        if clock[1:] and all(part[:1].isdecimal() for part in clock):
+            found["time"] = ":".join(clock)
         if self._unit and found.get("time", "")[-1:].isdecimal() and ":" not in found["time"]:
             found["time"] += f" {self._unit}"
         return found

@@ -73,6 +73,13 @@ class Ranking:
             self.places.update({"races": 1} | {what: int(holds) for what, holds in told.items()})
             if (last := max(places)) > 2 * len(places) and set(str(last)) == {"9"}:
                 self.signs[str(last)] += places.count(last)
+        slowest = max((each.finish_time or 0 for each in own if each.place), default=0)
+        lacks = [each for each in finishers if not each.entrant.place]
+        faster = [each.number for each in lacks if (each.entrant.finish_time or 0) < slowest]
+        if timed and faster:
+            problem = f"empty in line {faster[0]}, though its time is better than that of a place"
+            fix = "write DNF, name the column that says so by --columns status=NAME, or let times decide"
+            raise BadCellError("place", f"{problem}: {fix} by --columns place=")
         if len(places) == len(own):
             timed = timed and (self._agrees(finishers) or self.options.by_time)
         else:
@@ -100,9 +107,7 @@ class Ranking:
         if all(each.entrant.finish_time is not None or each.behind for each in finishers):
             return [(*(each.behind or (0, 0)), each.entrant.finish_time or 0) for each in finishers]
         column = "place" if any(each.entrant.place for each in finishers) else "time"
-        raise BadCellError(
-            column, f"some finishers of this race have a {column}, some not: fill in all or none"
-        )
+        raise BadCellError(column, f"some finishers have a {column}, some not: fill in all or none")
 
     def _agrees(self, finishers: Sequence[Result]) -> bool:
         """Return whether times and places rank finishers alike, and note the lines that contradict."""

@@ -109,9 +109,7 @@ def read_attempts(
     reader = TableReader(table, options, PlayerNames(exact=True), find=find)
     results = reader.read()
     if len(results) > 1:
-        raise PayloadError(
-            f"{path}: {len(results)} races: an event has one: choose it by --where COLUMN=RACE"
-        )
+        raise PayloadError(f"{path}: {len(results)} races: choose that of the event by --where COLUMN=RACE")
     return results[0].entrants, tuple(reader.remarks), tuple(reader.notes)
 
 
@@ -133,9 +131,7 @@ def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) ->
     """Return the races of an archive or of the site's JSON, or else a table of entrants."""
     found: list[RaceResult] | tuple[str, list[Record]] | None = None
     if file.kind == "other":
-        raise PayloadError(
-            f"{file.path}: XML, HTML, PDF, pictures and Parquet are not read: save CSV or JSON"
-        )
+        raise PayloadError(f"{file.path}: XML, HTML, PDF and Parquet are not read: save CSV or JSON")
     try:
         if file.kind == "text":
             found = read_exported(file.lines(), left_out)

@@ -145,8 +145,6 @@ class File:
                         return
                 finally:
                     process.kill()
-        most = isolated.MOST_MEMORY // 2**20
-        raise PayloadError(
-            f"{self.path}: needs more than {isolated.MOST_SECONDS} seconds or {most} MiB to be read: remove "
-            "cells far from the table, or save it as .csv"
-        )
+        most = f"{isolated.MOST_SECONDS} seconds or {isolated.MOST_MEMORY // 2**20} MiB to be read"
+        fix = "remove cells far from the table, or save it as .csv"
+        raise PayloadError(f"{self.path}: needs more than {most}: {fix}")

@@ -151,8 +151,8 @@ class TableReader:
                 for line in lines:
                     try:
                         self._add(number, line)
-                    except BadCellError:  # below the names of columns, there may be units
-                        if line.get("player") or self._find is not None:
+                    except BadCellError:  # there may be units, or a note over all columns as on web pages
+                        if len({*line.values()}) > 1 and (line.get("player") or self._find is not None):
                             raise
                         self._unused["without a name, and not understood"].append(number)
         self._settle_unsure()
@@ -233,11 +233,9 @@ class TableReader:
                 column += f", or player={mine}+{club[0]} if two share a name"
             if kind := [name for name in free if plain(name) in _OF_LINES]:
                 column += f", or choose lines by --where {cells.quoted(kind[0])}=TEXT"
-            raise BadCellError(
-                "player",
-                f"{reprlib.repr(result.entrant.name)} is already in {where} in line {before.number}: remove "
-                f"one, or add --twice first, --twice best, or --columns {column}",
-            )
+            problem = f"{reprlib.repr(result.entrant.name)} is already in {where} in line {before.number}"
+            fix = f"remove one, or add --twice first, --twice best, or --columns {column}"
+            raise BadCellError("player", f"{problem}: {fix}")
 
     def _result(self, number: int, line: Line) -> Result | None:
         """Read the result of a line, or return None for a player who did not start, or if it has none."""
@@ -311,7 +309,8 @@ class TableReader:
             unsure = lower not in self._statuses
             self._says_done |= not unsure
         self._status_numbers += lower.isdecimal() and lower not in self._statuses
-        words = [text for text in (place, score, time) if text.lower() in self._words]
+        told = [] if lower.isdecimal() and lower in self._statuses else (place, score, time)
+        words = [text for text in told if text.lower() in self._words]
         if words:
             text = min(words, key=lambda each: (None, DQ, DNF, DONE).index(self._words[each.lower()]))
             return self._words[text.lower()], text
@@ -383,10 +382,8 @@ class TableReader:
         if equal[False] > equal[True]:
             for each in (each for race in self._races.values() for each in race.results.values()):
                 each.entrant.team = None
-            self.notes.append(
-                f"column {title!r}: teammates have different results, so each is rated alone; "
-                f"--columns team={title} makes team races"
-            )
+            alone = f"column {title!r}: teammates have different results, so each is rated alone"
+            self.notes.append(f"{alone}; --columns team={title} makes team races")
 
     def _results(self) -> Iterator[RaceResult]:
         """Yield the races. Only the dates of all of them show whether the month comes first."""

@@ -177,6 +177,13 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "races of two series": ("Series,Race,Sailor,Place\nA,1,Ann,1\nA,1,Bo,2\nB,1,Cy,1\nB,1,Di,2\n", {}, {"A 1": "Ann Bo", "B 1": "Cy Di"}, "race=Series+Race"),
     "others who did not finish": ("Event,1st,2nd,DNF\nSand,Ann,Bo,\"Di, Ed\"\nIce,Bo,Ann,\n", {}, {"Sand": "Ann Bo | Di Ed", "Ice": "Bo Ann"}, "2 × 'dnf' as not finished"),
     "JSON of rounds whose event is called Cup": ('{"event": "Cup", "rounds": [{"round": 1, "standings": [{"pos": 1, "who": {"nick": "Ann"}}, {"pos": 2, "who": {"nick": "Bo"}}]}]}', {}, {"Cup": "Ann Bo"}, "player=who nick"),
+    "JSON of players by place": ('[{"race": "a", "standings": {"1": "Ann", "2": "Bo"}}, {"race": "b", "standings": {"1": "Bo", "2": "Ann"}}]', {}, {"a": "Ann Bo", "b": "Bo Ann"}, ""),
+    "hours, minutes and seconds": ("Runner,Hours,Minutes,Seconds\nAnn,1,2,3\nBo,,59,59.5\nCy,DNF,,\nDi,1,,59\n", {}, {"t": "Bo Di Ann | Cy"}, "time=Hours+Minutes+Seconds"),
+    "a column of heats without any": ("Rank,Name,Phase,Heat,Result\n1,Ann,Final,,50:02\n2,Bo,Final,,+0:12\n", {}, {"t": "Ann Bo"}, "not used: 'Phase', 'Heat'"),
+    "columns of two players with one name": ("Rd.;White;Rtg;Pts.;Result;Pts.;Black;Rtg\n1;Ann;9;0;1 - 0;0;Bo;8\n2;Bo;8;0;+ - -;1;Ann;9\n", {}, {"t-000002": "Ann Bo"}, "1 line without a result"),
+    "footnotes of web pages": (",Pos.,Rider,Time/Retired\n0,1,Ann,39:37.2\n1,2,Bo,+1.7\n2,Report,Report,Report\n", {}, {"t": "Ann Bo"}, "1 line without a name, and not understood"),
+    "a question in a form": ("Seed,Name,Time,Did you finish?\n1,Ann,1:10,Yes\n1,Bo,1:00,No\n", {}, {"t": "Ann | Bo"}, "finished=Did you finish?"),
+    "numbers for statuses": ("Name,Zeit,Wertung,Platz\nAnn,35:10,0,1\nBo,37:30,0,2\nCy,29:00,3,\nDi,,1,\n", {"columns": "status=Wertung", "words": "done=0,dns=1,dnf=2,dq=3"}, {"t": "Ann Bo | Cy"}, "1 × '3' as disqualified"),
 }  # fmt: skip
 
 
@@ -240,6 +247,8 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ('{"Ann": {"2026-03-01": 1}, "Bo": {"2026-03-01": 2}}', ["'key'", "--layout players"]),
         ('{"who": ["Ann", "Bo"], "where": ["1st", "2nd"]}', ["list of objects"]),
         ('{"participants": ["Ann", "Bo"], "ranks": [1]}', ["lists of different lengths: participants, ranks"]),
+        ("Name,Time,Place\nAnn,35:10,1\nBo,37:30,2\nCy,29:00,\n", ["empty in line 4", "--columns place="]),
+        ("Date,Match,Result\n2026-03-01,Ann vs Bo,3:1\n2026-03-01,Cy - Di,0:3\n", ["'Match' has two players", "'player 1'"]),
         ("Name,Bike,Run,Overall\nAnn,9:00,8:00,1\nBo,9:30,8:40,2\n", ["--columns place=NAME"]),
     ],
 )  # fmt: skip
