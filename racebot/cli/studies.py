@@ -230,8 +230,14 @@ def tune(
             def told(generation: int, best: float) -> None:
                 advance(f"{entry.label}, generation", generation, generations, f"best {best:.4f}")
 
-            effort, model_of = Effort(candidates, generations), (entry.model, entry.parameters)
-            found = search(history, *model_of, search=only, effort=effort, progress=told)
+            found = search(
+                history,
+                entry.model,
+                entry.parameters,
+                search=only,
+                effort=Effort(candidates, generations),
+                progress=told,
+            )
         source.give(
             lambda: studies_tables.tuned_json(found),
             lambda: studies_tables.tuned(console, found),

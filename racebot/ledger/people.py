@@ -110,11 +110,11 @@ class People(LedgerTable):
 
     def merged(self) -> dict[str, str]:
         """Return each merged account with the account under which its races are rated."""
-        rows = self._connection.rows(
-            "SELECT subject, target FROM orders WHERE kind = 'merge' ORDER BY id DESC"
-        )
+        sql = "SELECT subject, target FROM orders WHERE kind = 'merge' ORDER BY id DESC"
         merged: dict[str, str] = {}
-        for subject, target in rows:  # the last merge first, so that its target is a kept account
+        for subject, target in self._connection.rows(
+            sql
+        ):  # the last merge first, so that its target is a kept account
             merged[subject] = merged.get(target, target)
         return merged
 

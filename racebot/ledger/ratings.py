@@ -252,10 +252,8 @@ class Standings(LedgerTable):
             " CROSS JOIN changes USING (leaderboard, sequence, player)"
             " LEFT JOIN standings USING (leaderboard, player)"
         )
-        rows = self._connection.rows(
-            sql, board.key, sequence, *([] if players is None else [json.dumps(list(players))])
-        )
-        return standings_of(rows)
+        these = [] if players is None else [json.dumps(list(players))]
+        return standings_of(self._connection.rows(sql, board.key, sequence, *these))
 
     def last_races_before(
         self, board: Leaderboard, sequence: int, players: Iterable[str]

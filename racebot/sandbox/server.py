@@ -99,9 +99,8 @@ class SandboxServer:
         """Count the request, as the site's front proxy would, and answer it."""
         path = scope.get("path", "")
         if path == "/o/token" or path.endswith("/data") or path.startswith(("/ws/", "/api/")):
-            self.site.requests.append(
-                Visit(path, HTTPConnection(scope).url.query, scope.get("method", "GET"))
-            )
+            query = HTTPConnection(scope).url.query
+            self.site.requests.append(Visit(path, query, scope.get("method", "GET")))
         await self._app(scope, receive, send)
 
     async def usage(self, request: Request) -> Response:

@@ -94,11 +94,8 @@ class EventSteps:
         `rooms` will be added, too. The site is asked about players that neither they nor the ledger know.
         """
         known = [source.result for source in self.settler.ledger.events.sources(event.name)]
-        racers = {
-            entrant.user_id: entrant
-            for result in filter(None, [*known, *rooms])
-            for entrant in result.entrants
-        }
+        results = filter(None, [*known, *rooms])
+        racers = {entrant.user_id: entrant for result in results for entrant in result.entrants}
         for name in guests:
             racers[guest_id(name)] = Entrant(guest_id(name), on_one_line(name), EntrantStatus.RACING)
         entrants, remarks, notes = read_attempts(

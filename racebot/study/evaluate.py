@@ -217,11 +217,14 @@ def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlie
             f"{entry.label}: the ratings of {entry.model} diverge with these parameters: choose smaller ones"
         )
     predictions, final = Predictions.of(whole, rating, probability), model.rating(table)
-    complaints = Complaints.of(model, steps[first:], every=checked_again(history))
-    views = _views(history, whole, predictions, final, first)
-    odds = metrics.reliability(probability[whole.pair_race() >= first])
-    named = entry.label, entry.model, {} if entry.own else as_json(model)
-    evaluation = Evaluation(*named, complaints, views, odds)
+    evaluation = Evaluation(
+        label=entry.label,
+        model=entry.model,
+        parameters={} if entry.own else as_json(model),
+        complaints=Complaints.of(model, steps[first:], every=checked_again(history)),
+        views=_views(history, whole, predictions, final, first),
+        reliability=metrics.reliability(probability[whole.pair_race() >= first]),
+    )
     return _Run(evaluation, predictions, tightness)
 
 

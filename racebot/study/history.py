@@ -89,9 +89,8 @@ class History:
 
     def __repr__(self) -> str:
         first, last = (f"{self.races[i].ended_at:%Y-%m-%d}" if self.races else "–" for i in (0, -1))
-        summary = (
-            f"{counted(len(self.races), 'race')} of {counted(len(self.players), 'player')}, {first} to {last}"
-        )
+        races, players = counted(len(self.races), "race"), counted(len(self.players), "player")
+        summary = f"{races} of {players}, {first} to {last}"
         return "\n".join([summary, *filter(None, [self.understood]), *self.notes])
 
     @property
@@ -247,9 +246,8 @@ def final_ratings(
 
 def forecast_race(model: RatingModel, names: Sequence[str], states: FloatArray) -> list[Odds]:
     """Forecast a race between players with these states: shape [n, k]."""
-    finishes: Sequence[float | None] = [None] * len(names)
-    if isinstance(model, PredictsFinish):
-        finishes = finish_chances(model, states).tolist()
+    forecasts = isinstance(model, PredictsFinish)
+    finishes = finish_chances(model, states).tolist() if forecasts else [None] * len(names)
     before = model.win_probability(states[:, np.newaxis], states[np.newaxis]).tolist()
     pairs = (tuple(None if i == j else p for j, p in enumerate(row)) for i, row in enumerate(before))
     points, wins = model.points(states).tolist(), win_chances(model, states).tolist()

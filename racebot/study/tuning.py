@@ -227,12 +227,19 @@ def _find(
     def report(intermediate_result: scipy.optimize.OptimizeResult) -> None:
         progress(next(done), float(intermediate_result.fun))
 
-    costs = cast(Any, partial(search.costs, history))  # vectorized: one number per candidate
-    bounds = scipy.optimize.Bounds([d.low for d in space], [d.high for d in space])
-    how: dict[str, Any] = {"vectorized": True, "updating": "deferred", "polish": False, "callback": report}
-    how |= {"init": _population(space, effort), "rng": np.random.default_rng(effort.seed)}
-    until: dict[str, Any] = {"maxiter": effort.generations, "tol": 0.0, "atol": _ALIKE}
-    found = scipy.optimize.differential_evolution(costs, bounds, **how, **until)
+    found = scipy.optimize.differential_evolution(
+        cast(Any, partial(search.costs, history)),  # vectorized: takes and returns one number per candidate
+        scipy.optimize.Bounds([d.low for d in space], [d.high for d in space]),
+        init=_population(space, effort),
+        vectorized=True,
+        updating="deferred",
+        maxiter=effort.generations,
+        tol=0.0,
+        atol=_ALIKE,
+        polish=False,
+        rng=np.random.default_rng(effort.seed),
+        callback=report,
+    )
     best = [min(max(four_digits(v), d.low), d.high) for v, d in zip(found.x, space, strict=True)]
     start, tried = create(search.key, search.parameters), len(found.population) * (1 + found.nit)
     return as_json(create(search.key, {**search.parameters, **parameters_at(start, space, best)})), tried

@@ -97,19 +97,16 @@ def _asset(request: PageRequest, file: str) -> Content:
 
 def _not_found(request: PageRequest) -> Content:
     # A static host shows this page at any address, so its links cannot be relative.
-    detail = f"{NO_PAGE} {NO_RACE}"
-    return templating.page(
-        request, "error.html", root=request.view.publication.url, text=NOT_FOUND, detail=detail
-    )
+    root, detail = request.view.publication.url, f"{NO_PAGE} {NO_RACE}"
+    return templating.page(request, "error.html", root=root, text=NOT_FOUND, detail=detail)
 
 
 def _robots(request: PageRequest) -> Content:
     """Keep search engines from data, and from pages that change all the time."""
     root = urlsplit(request.view.publication.url).path
     left_out = ("api", "events/", "live", "overlay", "search")
-    return Document(
-        "\n".join(["User-agent: *", *(f"Disallow: {root}/{each}" for each in left_out), ""]).encode(), TEXT
-    )
+    lines = ["User-agent: *", *(f"Disallow: {root}/{each}" for each in left_out), ""]
+    return Document("\n".join(lines).encode(), TEXT)
 
 
 def _picture(request: PageRequest, picture: str, *, small: bool = False) -> Content:

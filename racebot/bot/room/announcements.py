@@ -127,9 +127,8 @@ class Announcements:
             text = texts.event_left if any(body.notes or body.withdraws for _, body in said) else ""
         elif event is not None:
             is_closed = step.kind is OrderKind.EVENT_CLOSE
-            template = (
-                texts.event_closed if is_closed or step.kind is OrderKind.EVENT_REOPEN else texts.in_event
-            )
+            was_closed = is_closed or step.kind is OrderKind.EVENT_REOPEN
+            template = texts.event_closed if was_closed else texts.in_event
             text = template.format(event=plain(event.title), open=Count(not is_closed))
             if not is_closed:
                 seed += str(sum(body.result is not None for body in self._sent(room)) or "")  # new changes

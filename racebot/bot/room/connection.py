@@ -174,9 +174,8 @@ class RoomWatch:
             if self._context.tokens is not None:
                 await self._delivery.deliver(room)
             # Asked before the outbox is read: the event that ends the room also queues its last messages.
-            if self._inbox.may_leave() and not await self._context.call(
-                self._context.work.ledger.messages.open_for, self.name
-            ):
+            open_for = self._context.work.ledger.messages.open_for
+            if self._inbox.may_leave() and not await self._context.call(open_for, self.name):
                 return
 
     async def _is_gone(self) -> bool:

@@ -127,12 +127,9 @@ def player_link(request: PageRequest, player: Linkable, stem: str | None = None,
     """Return a link to a player's page, on one leaderboard or on all; only a name if there is no page."""
     if player.id is None:
         return Markup('<span class="player"><bdi>%s</bdi></span>') % shown_name(player.name)
-    to = (
-        addresses.PLAYER.path(player=player.id)
-        if stem is None
-        else addresses.PLAYER_ON_BOARD.path(player=player.id, board=stem)
-    )
-    address, name = escape(link(request.path, to)), escape(shown_name(player.name, limit))
+    route = addresses.PLAYER if stem is None else addresses.PLAYER_ON_BOARD
+    address = escape(link(request.path, route.path(player=player.id, board=stem)))
+    name = escape(shown_name(player.name, limit))
     return Markup(f'<a class="player" href="{address}"><bdi>{name}</bdi></a>')  # noqa: S704 - escaped; often
 
 

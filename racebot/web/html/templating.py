@@ -121,9 +121,8 @@ def render(
 def asset(path: str) -> bytes:
     """Return an asset, without the comments and the indentation of a script or style sheet."""
     content = resources.files("racebot.web.html").joinpath(path).read_bytes()
-    return (
-        re.sub(rb"(?m)^ +|^ *//.*\n| */\*.*?\*/", b"", content) if path.endswith((".js", ".css")) else content
-    )
+    is_text = path.endswith((".js", ".css"))
+    return re.sub(rb"(?m)^ +|^ *//.*\n| */\*.*?\*/", b"", content) if is_text else content
 
 
 @cache

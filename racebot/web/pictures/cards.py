@@ -248,9 +248,8 @@ class Canvas:
 
     def png(self) -> bytes:
         file = io.BytesIO()
-        self._image.quantize(COLORS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
-            file, "PNG", compress_level=6
-        )
+        reduced = self._image.quantize(COLORS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+        reduced.save(file, "PNG", compress_level=6)
         return file.getvalue()
 
 
