@@ -609,6 +609,15 @@ def test_front_page_names_the_leaderboard_of_the_readers_score(visit: Visit, tmp
         expect(own).to_contain_text(re.compile(r"score \d+\.\d, place 1 of 2 on Any Orb"))
 
 
+def test_names_stay_readable_beside_a_score_that_needs_more_races(visit: Visit, tmp_path: Path) -> None:
+    database = rated(tmp_path / "ledger.db", [result("a", "alexandria bo cy dee")])
+    with serving(database, listing=lambda _: Listing(scoring=rules_of("sgl-2025"))) as address:
+        page = visit(f"{address}{BOARD}.html", width=390)
+        expect(page.locator("td.points").first).to_contain_text("at least 3 races")
+        name = page.get_by_role("link", name="Alexandria")
+        assert name.evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
 def test_parts_of_a_change_add_up_to_the_points_after_it(visit: Visit, served: str) -> None:
     sums = visit(f"{served}{RACE}").locator("td.sum p:has(b)").all_text_contents()
     assert sums
