@@ -120,8 +120,8 @@ def tuned(history: History, found: Tuned) -> Any:
     return figure
 
 
-def save(figure: Any, path: Path) -> None:
-    """Write a picture in the format of the file's name, and show .html, too, or raise a PayloadError."""
+def save(figure: Any, path: Path) -> Path | None:
+    """Write a picture, or raise a PayloadError. Show .html, and return its path if no browser opens it."""
     if path.suffix.lower() not in FORMATS:
         raise PayloadError(f"{path}: name a picture that ends in {', '.join(FORMATS)}")
     is_page = path.suffix.lower() == ".html"
@@ -136,11 +136,12 @@ def save(figure: Any, path: Path) -> None:
             with_fonts(figure).savefig(path, **form)
     except OSError as error:
         raise PayloadError(f"{path}: {error.strerror}") from None
-    if is_page:
-        picture = path.read_text(encoding="utf-8")
-        page = f"<!DOCTYPE html><meta charset=utf-8><title>racebot</title>{picture[picture.index('<svg') :]}"
-        path.write_text(page, encoding="utf-8")
-        webbrowser.open(path.resolve().as_uri())
+    if not is_page:
+        return None
+    picture = path.read_text(encoding="utf-8")
+    page = f"<!DOCTYPE html><meta charset=utf-8><title>racebot</title>{picture[picture.index('<svg') :]}"
+    path.write_text(page, encoding="utf-8")
+    return None if webbrowser.open(path.resolve().as_uri()) else path
 
 
 def with_fonts(figure: Any) -> Any:

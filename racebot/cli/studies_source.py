@@ -93,8 +93,8 @@ class Answer:
 
     def give(self, document: Callable[[], Any], table: Callable[[], None], draw: Callable[[], Any]) -> None:
         """Draw the answer if wanted, and print it as JSON or as a table."""
-        if self.plot is not None:
-            plots.save(draw(), self.plot)
+        if self.plot is not None and (unopened := plots.save(draw(), self.plot)):
+            common.tell(f"no browser opened the picture: it is {unopened}", to=common.notices)
         common.print_json(document()) if self.as_json else table()
 
 
