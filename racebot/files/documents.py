@@ -233,7 +233,8 @@ def _exploded(value: Any, above: Record, number: int = 1, *, races: bool = False
         flat = ({} if value is given else {"list": number}) | dict(_flat(value))
         lists = list(_lists(value))
         if not lists:
-            taken = flat.keys() & {"name", "id", "status"}
+            named = set() if _PLAYERS.isdisjoint(map(plain, flat)) else {"name"}
+            taken = (flat.keys() | named) & {"name", "id", "status"}
             own = {f"race {key}" if key in taken else key: each for key, each in above.items()} | flat
             yield from [{"list": number, **own, **each} for each in _side_by_side(value)] or [own]
         for name, items in lists:

@@ -140,6 +140,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "one race of lists": ('{"participants": ["Ann", "Bo", "Cy"], "times": ["1:01:00", "1:00:00", "DNF"]}', {}, {"1": "Bo Ann | Cy"}, ""),
     "JSON with lists of teams": ('[{"teams": [["Ann", "Al"], ["Bo"]], "ranks": [2, 1]}]', {}, {"1": "Bo Al=Ann"}, ""),
     "nested JSON": ('{"races": [{"name": "a", "date": "2026-03-01", "results": [{"name": "Ann", "pos": 1}, {"name": "Bo", "pos": 2}]}]}', {}, {"a": "Ann Bo"}, "race=race name"),
+    "nested JSON whose races have names, and its drivers": ('{"rounds": [{"name": "a", "results": [{"driver": "Ann", "pos": 1}, {"driver": "Bo", "pos": 2}]}]}', {}, {"a": "Ann Bo"}, "player=driver"),
     "JSON of places by name": ('{"events": [{"name": "a", "results": {"Ann": 1, "Bo": 2}}, {"name": "b", "results": {"Bo": "58:10", "Ann": "DNF"}}]}', {}, {"a": "Ann Bo", "b": "Bo | Ann"}, ""),
     "JSON of a player's races": ('[{"name": "Ann", "results": {"R1": 1, "R2": 2}}, {"name": "Bo", "results": {"R1": 2, "R2": 1}}]', {}, {"results R1": "Ann Bo", "results R2": "Bo Ann"}, ""),
     "a number of a race beside its players": ("id,date,Ann,Bo\n1,2026-03-01,1:02:00,DNF\n2,2026-03-02,1:00:00,59:00\n", {}, {"2026-03-01": "Ann | Bo", "2026-03-02": "Bo Ann"}, "not used: 'id'"),
