@@ -14,6 +14,7 @@ from operator import attrgetter
 from racebot.addresses import address_among
 from racebot.bot.failures import Backoff
 from racebot.ledger.connection import RunOnLedger
+from racebot.ledger.outbox import MESSAGES_KEPT
 from racebot.ledger.rows import Change, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.live_file import (
@@ -45,8 +46,6 @@ FORGET_UNSEEN = timedelta(minutes=15)
 """Age at which an unfinished room is dropped. The bot asks a silent room for its race every five minutes."""
 FORGET_FINISHED = timedelta(days=2)
 """Time after its end at which a race that nobody records or that changes no rating is dropped."""
-KEEP_EDITS = timedelta(days=90)
-"""Time for which the edits of a recorded race are shown, which is as long as messages are kept."""
 JOIN_WITHIN = 5.0
 """Seconds after the start in which the bot joins its rooms. Until then, the file of the last run stays."""
 _SOURCE = "live rooms"
@@ -154,7 +153,7 @@ class LiveWriter:
             if room.ended_at is not None and room.ended_at > now - FORGET_FINISHED
         }
         kept = self._edited.items()
-        self._edited = {name: room for name, room in kept if room.edits[-1].at > now - KEEP_EDITS}
+        self._edited = {name: room for name, room in kept if room.edits[-1].at > now - MESSAGES_KEPT}
         rooms = (*(described for _, described in shown), *self._former.values())
         report = LiveReport(self.clock(), rooms, unlisted, tuple(self._edited.values()))
         self._writing = asyncio.ensure_future(asyncio.to_thread(write_live, self._path, report))

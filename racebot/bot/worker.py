@@ -25,6 +25,7 @@ from racebot.errors import CredentialsError, LedgerError, NotFoundError, Payload
 from racebot.ledger import lock
 from racebot.ledger.connection import LedgerThread
 from racebot.ledger.lock import locked, utc_now
+from racebot.ledger.outbox import MESSAGES_KEPT
 from racebot.ledger.pictures import Pictures, folder_beside
 from racebot.ledger.store import Ledger
 from racebot.logs import FailureLog
@@ -39,8 +40,6 @@ log = logging.getLogger(__name__)
 SHUTDOWN_WITHIN = 8.0
 """Seconds to wait for the rooms to close."""
 RETENTION_EVERY = 86_400.0
-MESSAGES_KEPT = timedelta(days=90)
-"""How long delivered messages stay, for questions about what the bot wrote."""
 REBUILDS_EVERY = 1.0
 """Seconds between checks for leaderboards that must be rated again."""
 ODDS_EVERY = 60.0

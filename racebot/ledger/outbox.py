@@ -89,6 +89,8 @@ class Cases(LedgerTable):
 log = logging.getLogger(__name__)
 
 Kind = Literal["chat", "info", "meta"]
+MESSAGES_KEPT = timedelta(days=90)
+"""How long delivered messages stay, for questions about what the bot wrote, and a result's edits."""
 
 
 class Delivery(StrEnum):
