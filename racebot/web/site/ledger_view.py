@@ -199,7 +199,8 @@ class LedgerView:
 
     def before_record(self, race: str) -> LiveRoom | None:
         """Return the last state of a recorded race's room with all edits, if the result was edited before."""
-        room, stored = self._live and self._live.before_record(race), self.ledger.races.get(race)
+        room = self._live and self._live.before_record(race)
+        stored = self.ledger.races.get(race) if room else None
         return room.edited(facts_of(stored.result), self.now) if room and stored else None
 
     def is_awaited(self, race: str) -> bool:
