@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from racebot.errors import (
     CredentialsError,
@@ -37,6 +39,19 @@ def retry_pauses() -> Iterator[float]:
     while True:
         yield pause * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, protects nothing
         pause = min(pause * GROWTH, LONGEST_PAUSE)
+
+
+async def first_of(*works: Coroutine[Any, Any, object]) -> None:
+    """Run coroutines until one of them ends, cancel the others, and raise the error of one that failed."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
 
 
 @dataclass

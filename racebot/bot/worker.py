@@ -18,7 +18,7 @@ from apscheduler.triggers.cron import CronTrigger
 from racebot.bot.category_watcher import CategoryWorker, WorkerContext
 from racebot.bot.child_processes import ChildProcess
 from racebot.bot.discord import SEND_EVERY, DiscordSender
-from racebot.bot.failures import Backoff, Health, retry_pauses
+from racebot.bot.failures import Backoff, Health, first_of, retry_pauses
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.errors import CredentialsError, LedgerError, NotFoundError, PayloadError, SiteError
@@ -159,7 +159,7 @@ class Worker:
                         settings, site, settler, self._call, clock, failures, backoff, alive, live.update
                     )
                     categories = [CategoryWorker(each, context) for each in settings.required_categories()]
-                    await self._unless_stopped(self._start(settler, site, categories, jobs))
+                    await first_of(self._start(settler, site, categories, jobs), self._stop.wait())
                     await self._stop.wait()
                     log.info("stopping")
                     try:
@@ -175,17 +175,6 @@ class Worker:
         if self._fatal is not None:
             raise self._fatal
         log.info("stopped")
-
-    async def _unless_stopped(self, work: Coroutine[None, None, None]) -> None:
-        working, stopping = asyncio.create_task(work), asyncio.create_task(self._stop.wait())
-        try:
-            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if working.done():
-                await working
-        finally:
-            working.cancel()
-            stopping.cancel()
-            await asyncio.gather(working, stopping, return_exceptions=True)
 
     async def _start(
         self, settler: Settler, site: Site, categories: list[CategoryWorker], jobs: Jobs

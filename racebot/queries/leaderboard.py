@@ -230,8 +230,9 @@ def place_among(
 ) -> tuple[int | None, int]:
     """Return a player's place, None if they are not listed, and the number of listed players."""
     above, listed = _counts(ledger, board, listing, standing.rating)
-    included = listing.includes(standing, ledger.standings.latest_race(board))
-    return above + 1 if included else None, listed
+    finishes = not standing.hidden and standing.finishes >= listing.minimum_finishes
+    is_active = standing.last_race_at >= listing.earliest(ledger.standings.latest_race(board))
+    return above + 1 if finishes and is_active else None, listed
 
 
 def board_totals(ledger: Ledger, board: Leaderboard, listing: Listing) -> BoardTotals:

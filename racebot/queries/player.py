@@ -25,13 +25,6 @@ from racebot.ratings import registry
 from racebot.standings.rater import current_states
 from racebot.standings.settle import RatedRace
 
-_TOGETHER = (
-    "FROM changes AS mine INDEXED BY changes_by_player"
-    " CROSS JOIN changes AS other USING (leaderboard, sequence)"
-    " WHERE leaderboard = ?1 AND mine.player = ?2 AND other.player <> ?2"
-)
-"""The changes of a player and of others in each race that both entered."""
-
 
 @dataclass(frozen=True, slots=True)
 class PlayedRace:
@@ -89,20 +82,6 @@ class PlayerReport:
     id: str
     name: str
     leaderboards: Sequence[StandingWithHistory]
-
-
-@dataclass(frozen=True, slots=True)
-class Meeting:
-    """A race that two players both entered. Times are in seconds."""
-
-    race: str
-    ended_at: datetime
-    place: Place
-    other_place: int | None
-    finish_time: FinishTime
-    other_finish_time: float | None
-    change: int
-    other_change: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,17 +207,12 @@ def compared(ledger: Ledger, board: Leaderboard, player: str, other: str) -> Com
     return Comparison(chance, *together)
 
 
-def meetings(history: Sequence[PlayedRace], other: Sequence[PlayedRace]) -> list[Meeting]:
-    """Return the races in the histories of two players on a leaderboard, newest first."""
+def meetings(
+    history: Sequence[PlayedRace], other: Sequence[PlayedRace]
+) -> list[tuple[PlayedRace, PlayedRace]]:
+    """Return the races in the histories of two players on a leaderboard, newest first, as each ran it."""
     theirs = {race.sequence: race for race in other}
-    both = ((race, theirs[race.sequence]) for race in reversed(history) if race.sequence in theirs)
-    return [
-        Meeting(
-            *(one.race, one.ended_at, one.place, other.place),
-            *(one.finish_time, other.finish_time, one.change, other.change),
-        )
-        for one, other in both
-    ]
+    return [(race, theirs[race.sequence]) for race in reversed(history) if race.sequence in theirs]
 
 
 def opponents_of(
@@ -249,12 +223,14 @@ def opponents_of(
         "SELECT other.player, count(*) AS met,"
         " sum(coalesce(mine.place, 1e9) < coalesce(other.place, 1e9)),"
         " sum(coalesce(other.place, 1e9) < coalesce(mine.place, 1e9)),"
-        f" sum(coalesce(mine.place, other.place) IS NULL) {_TOGETHER}"
-        f" {'' if other is None else 'AND other.player = ?3'}"
+        " sum(coalesce(mine.place, other.place) IS NULL)"
+        " FROM changes AS mine INDEXED BY changes_by_player"
+        " CROSS JOIN changes AS other USING (leaderboard, sequence)"
+        " WHERE leaderboard = ?1 AND mine.player = ?2 AND other.player <> ?2"
+        " AND (?3 IS NULL OR other.player = ?3)"
         " GROUP BY other.player ORDER BY met DESC, max(sequence) DESC, other.player"
     )
-    values = [leaderboard, player, *([] if other is None else [other])]
-    return list(map(OpponentRecord._make, ledger.connection.rows(sql, *values)))
+    return list(map(OpponentRecord._make, ledger.connection.rows(sql, leaderboard, player, other)))
 
 
 def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1) -> list[PlayedRace]:

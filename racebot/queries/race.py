@@ -270,19 +270,6 @@ def _raced_entrant(
     return RacedEntrant(shown, name, place, standing, *facts)
 
 
-def in_order(result: RaceResult, rated: Iterable[Change]) -> list[Change]:
-    """Return the changes of a race in the order of its entrants: by place, then by points."""
-    shown = shown_names(result.entrants)
-    entrants = {entrant.user_id: entrant for entrant in result.entrants}
-
-    def order(change: Change) -> tuple[int, int, str, int, str]:
-        entrant = entrants[change.player]
-        rank = 0 if change.place else 2 if entrant.status is EntrantStatus.DQ else 1
-        return rank, change.place or 0, entrant.team or "", -change.points_after, shown[entrant].casefold()
-
-    return sorted(rated, key=order)
-
-
 def race_on_board(
     board: Leaderboard,
     result: RaceResult,
@@ -304,7 +291,13 @@ def race_on_board(
     chances = win_chances(model, np.array([change.before for change in rated])).tolist()
     chance_of = {change.player: chance for change, chance in zip(rated, chances, strict=True)}
     entrants = []
-    for change in in_order(result, rated):
+
+    def order(change: Change) -> tuple[int, int, str, int, str]:
+        entrant, _ = explained[change.player]
+        rank = 0 if change.place else 2 if entrant.status is EntrantStatus.DQ else 1
+        return rank, change.place or 0, entrant.team or "", -change.points_after, shown[entrant].casefold()
+
+    for change in sorted(rated, key=order):
         entrant, explanation = explained[change.player]
         words = [in_words(reason, names) for reason in explanation.reasons()]
         explanation = explanation.without(withheld)

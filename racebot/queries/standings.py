@@ -44,11 +44,6 @@ class Listing:
             return START.counted_at
         return latest - timedelta(days=self.inactive_days)
 
-    def includes(self, standing: Standing, latest: datetime | None) -> bool:
-        """Return True if a leaderboard whose last race ended at `latest` lists a player."""
-        finishes = not standing.hidden and standing.finishes >= self.minimum_finishes
-        return finishes and standing.last_race_at >= self.earliest(latest)
-
 
 def listing_of(settings: Settings, board: Leaderboard) -> Listing:
     """Return which players a leaderboard lists."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 
-from racebot.bot.failures import Backoff, retry_pauses
+from racebot.bot.failures import Backoff, first_of, retry_pauses
 from racebot.bot.room.delivery import Conversation, OutboxDelivery
 from racebot.bot.room.events import Event as CaseEvent, Signal
 from racebot.bot.room.inbox import Inbox, RoomContext
@@ -71,16 +71,7 @@ class RoomWatch:
     async def run(self) -> None:
         """Watch the room until it is done, reconnecting after lost connections and temporary errors."""
         with about(self.name):
-            inbox = asyncio.create_task(self._inbox.run(), name=f"inbox {self.name}")
-            joining = asyncio.create_task(self._join_until_done(), name=f"join {self.name}")
-            try:
-                done, _ = await asyncio.wait({inbox, joining}, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
-                    task.result()
-            finally:
-                for task in (inbox, joining):
-                    task.cancel()
-                await asyncio.gather(inbox, joining, return_exceptions=True)
+            await first_of(self._inbox.run(), self._join_until_done())
 
     async def _join_until_done(self) -> None:
         context, log_failures = self._context, self._context.failures
@@ -98,7 +89,9 @@ class RoomWatch:
                         joined_before = True
                     log_failures.recovered(self.name)
                     failures = 0
-                    await self._stay(socket)
+                    self._work.set()
+                    room = Conversation(socket.send)
+                    await first_of(self._listen(socket, room), self._speak(room))
                     return
             except TokenRefused as error:
                 log_failures.raised(self.name, error, level=logging.INFO)
@@ -117,23 +110,6 @@ class RoomWatch:
             if joined_at is not None and time.monotonic() - joined_at > STEADY_AFTER:
                 delays = retry_pauses()
             await asyncio.sleep(next(delays))
-
-    async def _stay(self, socket: RoomSocket) -> None:
-        self._work.set()
-        room = Conversation(socket.send)
-        tasks = [
-            asyncio.create_task(self._listen(socket, room), name=f"listen {self.name}"),
-            asyncio.create_task(self._speak(room), name=f"speak {self.name}"),
-        ]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            results = await asyncio.gather(*tasks, return_exceptions=True)
-        for result in results:
-            if isinstance(result, Exception):
-                raise result
 
     async def _listen(self, socket: RoomSocket, room: Conversation) -> None:
         """Read frames and pass them on. Nothing here waits for the ledger or for another request."""

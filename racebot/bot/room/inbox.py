@@ -7,6 +7,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from racebot.bot.failures import retry_pauses
@@ -301,20 +302,13 @@ class Inbox:
         work, call = self.context.work, self.context.call
         while self._orders and not self._is_unstored():
             question = self._orders[0]
-            try:
+            with self._survived("the order is not carried out"):
                 await self._answer(question)
                 if question.order and (event := question.order.for_case) is not None:
                     self._step(event)
                     await self._carry_out()
                 if question.order and question.order.decides:
                     await call(work.follow_order, self.name)
-            except LedgerUnavailable:
-                raise
-            except LedgerError as error:
-                # A damaged database stops the bot elsewhere; a command must not.
-                log.error("%s; the order is not carried out", error)
-            except Exception:
-                log.exception("%s: unexpected error while carrying out an order", self.name)
             self._orders.popleft()
 
     def _answer_next(self) -> None:
@@ -351,16 +345,25 @@ class Inbox:
     async def _answer_alone(self, question: Question) -> None:
         """Answer a question. If that fails, only this answer is lost."""
         try:
-            await self._answer(question)
+            with self._survived("no answer given"):
+                await self._answer(question)
         except LedgerUnavailable as error:
             log.warning("%s; trying again", error)
             await asyncio.sleep(RETRY_COMMAND)
             self._questions.appendleft(question)
-        except LedgerError as error:
-            # A damaged database stops the bot elsewhere; a command must not.
-            log.error("%s; no answer given", error)
-        except Exception:
-            log.exception("%s: unexpected error while answering %s", self.name, question.command.command)
         finally:
             self._answering = None
             self.put(Signal.TICK)
+
+    @contextmanager
+    def _survived(self, loss: str) -> Iterator[None]:
+        """Log an error and what is lost with it, unless the ledger is only unavailable."""
+        try:
+            yield
+        except LedgerUnavailable:
+            raise
+        except LedgerError as error:
+            # A damaged database stops the bot elsewhere; a command must not.
+            log.error("%s; %s", error, loss)
+        except Exception:
+            log.exception("%s: unexpected error; %s", self.name, loss)

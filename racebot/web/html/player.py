@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any
 
 from racebot import addresses
 from racebot.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
-from racebot.queries.leaderboard import PlacedPlayer
+from racebot.queries.leaderboard import ListedPlayer
 from racebot.queries.player import (
     OpponentRecord,
     PlayerRecord,
@@ -20,7 +20,6 @@ from racebot.queries.player import (
     run,
 )
 from racebot.queries.races import races_numbered
-from racebot.queries.standings import in_order, listed_now, places_of
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import integer
 from racebot.web.html import charts, templating
@@ -72,21 +71,15 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
 
 def _neighbors(
     request: PageRequest, board: Board, record: PlayerRecord
-) -> list[tuple[bool, PlacedPlayer | LeagueStanding, OpponentRecord | None]]:
+) -> list[tuple[bool, LeagueStanding | ListedPlayer, OpponentRecord | None]]:
     """Return who is above a player and who below, each with the record."""
     view, own, records = request.view, record.standing.id, {each.id: each for each in record.opponents}
-    table, rows = view.ordering_league(board), listed_now(view.ledger, board.stored, board.listing)
-    rows, places, names = in_order(view.ledger, rows), places_of(rows), view.ledger.people.names
-    ids = [each.id for each in table.standings] if table else [row.player for row in rows]
+    table, listed = view.ordering_league(board), view.report(board).players
+    ids = [each.id for each in table.standings] if table else [row.player for row in listed.rows]
     at = ids.index(own) if own in ids else len(ids) + 1
-
-    def listed(other: int) -> PlacedPlayer | LeagueStanding:
-        row, name = rows[other], names([rows[other].player])[rows[other].player]
-        return PlacedPlayer.of(row, name, places[row.rating], board.listing)
-
     around = [other for other in (at - 1, at + 1) if 0 <= other < len(ids)]
-    chosen = table.standings.__getitem__ if table else listed
-    return [(other < at, chosen(other), records.get(ids[other])) for other in around]
+    chosen: Sequence[LeagueStanding | ListedPlayer] = table.standings if table else listed
+    return [(other < at, chosen[other], records.get(ids[other])) for other in around]
 
 
 def or_comparison(page: Callable[..., Content]) -> Callable[..., Content]:

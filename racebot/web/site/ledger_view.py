@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from racebot.addresses import PICTURE, SMALL_PICTURE, BoardAddress, board_addresses
 from racebot.ledger.pictures import Pictures, name_of
-from racebot.ledger.rows import CategoryProfile, Leaderboard, NamedPlayer, Standing
+from racebot.ledger.rows import CategoryProfile, Leaderboard, NamedPlayer
 from racebot.ledger.store import Ledger
 from racebot.live_file import LiveBoard, LiveRoom
 from racebot.queries.leaderboard import BoardTotals, LeaderboardReport, board_totals, leaderboard_report
@@ -300,17 +300,13 @@ class LedgerView:
         table = self.ordering_league(board)
         return next((each for each in table.standings if each.id == player), None) if table else None
 
-    def race_scores(self, board: Board, race: str) -> dict[str, RaceScore]:
-        """Return the scores of a race by player, if scores order the leaderboard."""
+    def race_scores(self, board: Board, race: str = "") -> dict[str, RaceScore]:
+        """Return the scores of a race by player, or without one the totals; none unless they order it."""
         table = self.ordering_league(board)
         at = [n for n, each in enumerate(table.races) if each.result.name == race] if table else []
-        rows = table.standings if table and at else ()
-        return {each.id: RaceScore(own.score, each.place) for each in rows if (own := each.scores[at[0]])}
-
-    def total_scores(self, board: Board) -> dict[str, RaceScore]:
-        """Return all racers' scores and places now, by player; none unless scores order the leaderboard."""
-        table = self.ordering_league(board)
-        return {each.id: RaceScore(each.total.score, each.place) for each in table.standings} if table else {}
+        rows = table.standings if table and (at or not race) else ()
+        scored = ((each, each.scores[at[0]] if race else each.total) for each in rows)
+        return {each.id: RaceScore(own.score, each.place) for each, own in scored if own}
 
     def coming_scores(self, live: LiveBoard) -> dict[str, ComingScore]:
         """Return the same for a race that is not recorded yet, with the place that its record makes."""
@@ -356,17 +352,13 @@ class LedgerView:
         raced = [(board, standing) for board, standing in found if standing is not None]
         return sorted(raced, key=lambda pair: pair[1].last_race_at, reverse=True)
 
-    def main_standing(self, player: str, among: Set[str | None]) -> tuple[Board, Standing] | None:
+    def main_standing(self, player: str, among: Set[str | None]) -> tuple[Board, PlayerStanding] | None:
         """Return a player's standing on one of some leaderboards, or one that lists them, or the last one."""
-        found = ((board, self.ledger.standings.get(board.stored, player)) for board in self.boards)
-        raced = [(board, standing) for board, standing in found if standing is not None]
 
-        def preference(pair: tuple[Board, Standing]) -> tuple[bool, bool, datetime]:
-            board, standing = pair
-            listed = board.listing.includes(standing, self.totals(board).last_race_at)
-            return board.address.stem in among, listed, standing.last_race_at
+        def preference(pair: tuple[Board, PlayerStanding]) -> tuple[bool, bool]:
+            return pair[0].address.stem in among, pair[1].place is not None
 
-        return max(raced, key=preference, default=None)
+        return max(self.standings(player), key=preference, default=None)  # of equals, the last raced
 
     def player(self, board: Board, player: str) -> PlayerRecord | None:
         """Return a player's standing and races on a leaderboard, None as `standing` does."""
