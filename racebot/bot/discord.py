@@ -296,7 +296,7 @@ def race_embed(ledger: Ledger, settings: Settings, post: Post, rated: RatedRace,
     rules, table = listing_of(settings, board).ordering, None
     if rules and scored(board, here.result, rules, rated.note):
         table = league(ledger, board, rules, here.result, before=post.race)
-    winner, chance = winner_of(board, rated.changes, ledger.people.hidden())
+    winner, chance = winner_of(board, rated.changes, here.changes)
     names = chat_names(here.result.entrants, texts)
     names = {player: in_markdown(name) for player, name in names.items()}
     lines, goal = [] if settled else [opening([rated], texts)], plain(board.name)

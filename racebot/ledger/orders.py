@@ -178,11 +178,11 @@ class Events(LedgerTable):
 
     def annulled(self, event: Event) -> dict[str, str]:
         """Return the players whose results in an event are annulled, each with the reason."""
-        merged, found = People(self._connection).merged(), dict[str, str]()
+        people, found = People(self._connection), dict[str, str]()
         for order in Orders(self._connection).all():
             if order.subject != event.name or order.given_at < event.created_at:
                 continue
-            player = merged.get(order.target or "", order.target or "")
+            player = people.account(order.target or "")
             if order.kind is OrderKind.ANNUL:
                 found[player] = order.reason
             elif order.kind is OrderKind.RESTORE:

@@ -110,13 +110,17 @@ class People(LedgerTable):
 
     def merged(self) -> dict[str, str]:
         """Return each merged account with the account under which its races are rated."""
+        # The last merge comes first, so that its target is a kept account.
         sql = "SELECT subject, target FROM orders WHERE kind = 'merge' ORDER BY id DESC"
         merged: dict[str, str] = {}
-        for subject, target in self._connection.rows(
-            sql
-        ):  # the last merge first, so that its target is a kept account
+        for subject, target in self._connection.rows(sql):
             merged[subject] = merged.get(target, target)
         return merged
+
+    def shown_accounts(self, players: Iterable[str]) -> set[str]:
+        """Return the accounts under which the races of players are rated, without those left out of lists."""
+        merged = self.merged()
+        return {merged.get(player, player) for player in players} - self.hidden()
 
     def known(self, person: NamedPlayer) -> NamedPlayer:
         """Return a person from the site with the account and the name that the ledger has for them."""

@@ -200,8 +200,9 @@ def _columns_of(change: Change) -> tuple[object, ...]:
 
 
 _COLUMNS = "player, state, rating, points, races, finishes, wins, last_race_at"
+_HIDDEN = "player IN (SELECT player FROM hidden_players)"
 _STANDINGS = (
-    f"SELECT {_COLUMNS}, players.name, player IN (SELECT player FROM hidden_players)"  # noqa: S608
+    f"SELECT {_COLUMNS}, players.name, {_HIDDEN}"  # noqa: S608 - ours
     " FROM standings JOIN shown_players AS players ON players.id = player WHERE leaderboard = ?"
 )
 """Reads the standings of a leaderboard with the players' names."""
@@ -215,7 +216,7 @@ class Standings(LedgerTable):
 
     def now(self, board: Leaderboard) -> dict[str, Standing]:
         """Return everybody's standing by player, without names, which take longest to read."""
-        sql = f"SELECT {_COLUMNS} FROM standings WHERE leaderboard = ?"  # noqa: S608
+        sql = f"SELECT {_COLUMNS}, '', {_HIDDEN} FROM standings WHERE leaderboard = ?"  # noqa: S608
         return {each.player: each for each in standings_of(self._connection.rows(sql, board.id))}
 
     def get(self, board: Leaderboard, player: str) -> Standing | None:
@@ -246,7 +247,7 @@ class Standings(LedgerTable):
         group = "player" if sequence < 0.8 * (last or 0) else "+player"
         sql = (
             "SELECT player, state_before, 0.0, points_before, races_before, finishes - finished, wins - won,"  # noqa: S608
-            " last_race_at, '', 0 FROM (SELECT leaderboard, player, min(sequence) AS sequence,"
+            f" last_race_at, '', {_HIDDEN} FROM (SELECT leaderboard, player, min(sequence) AS sequence,"
             "  sum(place IS NOT NULL) AS finished, sum(place IS 1) AS won FROM changes"
             f"  WHERE leaderboard = ?1 AND sequence >= ?2{chosen} GROUP BY {group})"
             " CROSS JOIN changes USING (leaderboard, sequence, player)"

@@ -159,7 +159,7 @@ class RatedRow:
 class Standing(NamedTuple):
     """A player's rating and record on a leaderboard. `hidden` players are left out of lists.
 
-    The last two fields have their defaults where they are not read.
+    The name is empty where it is not read.
     """
 
     player: str

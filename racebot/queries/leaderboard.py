@@ -173,13 +173,13 @@ def leaderboard_report(
         everybody = everybody_before(ledger, board, last + 1, everybody)
     latest = latest_of(everybody)
     since = None if latest is None else latest - MOVEMENT_WINDOW
-    unranked_too = listed_of(ledger, everybody, replace(listing, minimum_finishes=0), latest)
+    unranked_too = listed_of(everybody, replace(listing, minimum_finishes=0), latest)
     listed = in_order(ledger, [row for row in unranked_too if row.finishes >= listing.minimum_finishes])
     unranked = [row for row in unranked_too if row.finishes < listing.minimum_finishes]
     unranked = sorted(in_order(ledger, unranked), key=attrgetter("finishes"), reverse=True)
     first = 0 if since is None else ledger.ratings.sequence_until(board, since) + 1
     before = everybody_before(ledger, board, first, everybody, last)
-    places_before = place_of(listed_of(ledger, before, listing, latest_of(before)))
+    places_before = place_of(listed_of(before, listing, latest_of(before)))
     of_board = board.name, board.category, board.goals, board.model, board.parameters
     of_listing = listing.minimum_finishes, listing.inactive_days, listing.provisional_races
     of_rows = places_of(listed), before, places_before, unranked
@@ -217,11 +217,14 @@ def new_places(
         before = everybody_before(ledger, board, sequence, before)
     latest, after = latest_of(before) or ended_at, dict(before)
     for change, rating in zip(changes, ratings, strict=True):
-        row = before.get(change.player, Standing(change.player, change.before, rating, 0, 0, 0, 0, ended_at))
+        row = before.get(change.player)
+        if row is None:
+            hidden = ledger.people.is_hidden(change.player)
+            row = Standing(change.player, change.before, rating, 0, 0, 0, 0, ended_at, hidden=hidden)
         finishes, last = row.finishes + (change.place is not None), max(row.last_race_at, ended_at)
         after[change.player] = row._replace(finishes=finishes, last_race_at=last, rating=rating)
-    old = place_of(listed_of(ledger, before, listing, latest))
-    new = place_of(listed_of(ledger, after, listing, max(latest, ended_at)))
+    old = place_of(listed_of(before, listing, latest))
+    new = place_of(listed_of(after, listing, max(latest, ended_at)))
     return {each.player: (old.get(each.player), new[each.player]) for each in changes if each.player in new}
 
 

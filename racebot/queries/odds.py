@@ -50,11 +50,10 @@ class PlayerOdds:
 
 
 def winner_of(
-    board: Leaderboard, changes: Sequence[Change], hidden: Collection[str]
+    board: Leaderboard, changes: Sequence[Change], shown: Collection[Change]
 ) -> tuple[Change | None, float]:
-    """Return the change of a race's winner who is not hidden, or None, and the chance to win before it."""
-    won = (n for n, each in enumerate(changes) if each.place == 1 and each.player not in hidden)
-    number = next(won, None)
+    """Return the change of a race's winner among those `shown`, or None, and the chance to win before it."""
+    number = next((n for n, each in enumerate(changes) if each.place == 1 and each in shown), None)
     if number is None:
         return None, 0.0
     model = registry.create(board.model, board.parameters)

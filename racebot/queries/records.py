@@ -34,6 +34,7 @@ SHOWN = 10
 """Entries of each list."""
 UPSET = 0.15
 """A win with a lower chance is an upset."""
+_SHOWN = "AND player NOT IN (SELECT player FROM hidden_players)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,8 @@ def hall_of_fame(ledger: Ledger, board: Leaderboard, *, settled: int) -> HallOfF
     """Read the records of a leaderboard. A player's ratings and wins count after `settled` races."""
     times, closest = times_and_closest(ledger, board)
     peaks = (
-        "SELECT points_after, sequence, player FROM changes INDEXED BY changes_by_points"
-        " WHERE leaderboard = ? AND races_before >= ? ORDER BY points_after DESC, sequence"
+        "SELECT points_after, sequence, player FROM changes INDEXED BY changes_by_points"  # noqa: S608 - constants
+        f" WHERE leaderboard = ? AND races_before >= ? {_SHOWN} ORDER BY points_after DESC, sequence"
     )
     return HallOfFame(
         peaks=_of_players(ledger, board, ledger.connection.stream(peaks, board.key, settled)),
@@ -92,14 +93,13 @@ def upsets(ledger: Ledger, board: Leaderboard, *, settled: int) -> list[Record]:
     Wins of players with fewer than `settled` earlier races do not count.
     """
     wins = ledger.connection.rows(
-        "SELECT player, sequence FROM ("
+        "SELECT player, sequence FROM ("  # noqa: S608 - constants
         "  SELECT sequence, player, points_before - ("
         "   SELECT avg(points_before) FROM changes AS other"
         "   WHERE leaderboard = ?1 AND sequence = mine.sequence AND player <> mine.player"
         "  ) AS lead FROM changes AS mine INDEXED BY changes_won"
         "  WHERE leaderboard = ?1 AND place = 1 AND races_before >= ?2"
-        "  AND player NOT IN (SELECT player FROM hidden_players)"
-        "  ORDER BY lead IS NULL, lead LIMIT ?3"
+        f"  {_SHOWN} ORDER BY lead IS NULL, lead LIMIT ?3"
         " ) WHERE lead IS NOT NULL ORDER BY lead",
         board.key,
         settled,
@@ -126,10 +126,10 @@ def upsets(ledger: Ledger, board: Leaderboard, *, settled: int) -> list[Record]:
 def streaks(ledger: Ledger, board: Leaderboard) -> list[Record]:
     """Return the longest runs of won races, one for each player."""
     rows = ledger.connection.rows(
-        "SELECT count(*) AS length, max(sequence) AS last, player, max(races_before) + 1 = races FROM ("
+        "SELECT count(*) AS length, max(sequence) AS last, player, max(races_before) + 1 = races FROM ("  # noqa: S608 - constants
         "  SELECT leaderboard, player, sequence, races_before,"
         "   races_before - row_number() OVER (PARTITION BY player ORDER BY sequence) AS run"
-        "  FROM changes INDEXED BY changes_won WHERE leaderboard = ? AND place = 1"
+        f"  FROM changes INDEXED BY changes_won WHERE leaderboard = ? AND place = 1 {_SHOWN}"
         " ) JOIN standings USING (leaderboard, player)"
         " GROUP BY player, run HAVING length > 1 ORDER BY length DESC, last",
         board.key,
@@ -145,7 +145,7 @@ def most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) -
         f"SELECT {column}, (SELECT max(sequence) FROM changes INDEXED BY changes_by_player"  # noqa: S608
         "  WHERE changes.leaderboard = ?1 AND changes.player = standings.player), player"
         " FROM standings CROSS JOIN shown_players AS players ON players.id = player"
-        f" WHERE leaderboard = ?1 AND {column} > 0"
+        f" WHERE leaderboard = ?1 AND {column} > 0 {_SHOWN}"
         f" ORDER BY {column} DESC, players.name COLLATE NOCASE, player"
     )
     return _of_players(ledger, board, ledger.connection.stream(sql, board.key))
@@ -153,7 +153,7 @@ def most(ledger: Ledger, board: Leaderboard, column: Literal["wins", "races"]) -
 
 def times_and_closest(ledger: Ledger, board: Leaderboard) -> tuple[dict[str, list[Record]], list[Record]]:
     """Return each goal's fastest finishes in races that count, one for each player, and the closest ones."""
-    hidden, times = ledger.people.hidden(), dict[str, list[Record]]()
+    times: dict[str, list[Record]] = {}
     sql = "SELECT goal FROM races WHERE category = ? GROUP BY goal ORDER BY min(counted_at)"
     for (goal,) in ledger.connection.rows(sql, board.category):
         best: dict[str, tuple[int, int]] = {}
@@ -163,7 +163,7 @@ def times_and_closest(ledger: Ledger, board: Leaderboard) -> tuple[dict[str, lis
             if finishers and finishers[0][0] > slowest:
                 break
             for time, player in finishers:
-                if player and player not in hidden:
+                if player:
                     best[player] = min(best.get(player, (time, sequence)), (time, sequence))
         found = sorted((time / 1e6, sequence, (player,)) for player, (time, sequence) in best.items())
         if found:
@@ -174,7 +174,7 @@ def times_and_closest(ledger: Ledger, board: Leaderboard) -> tuple[dict[str, lis
         (time, first), (later, second), *_ = *finishers, (0, ""), (0, "")
         if len(gaps) >= SHOWN and (later - time) / 1e6 > gaps[SHOWN - 1][0]:
             break
-        if first and second and not of_teams and hidden.isdisjoint({first, second}):
+        if first and second and not of_teams:
             gaps = sorted([*gaps, ((later - time) / 1e6, sequence, (first, second))])
     return times, ranked(ledger, board, gaps[:SHOWN])
 
@@ -184,8 +184,10 @@ def _finishers(
 ) -> Iterator[tuple[int, list[tuple[int, str]], bool]]:
     """Yield the number of each race that counts, its times with players, and whether there are teams.
 
-    Times are in microseconds, the fastest first; a deleted account has no id. `which` is a condition in SQL.
+    Times are in microseconds, the fastest first; deleted accounts and hidden players have no id. `which` is
+    a condition in SQL.
     """
+    hidden = ledger.people.hidden()
     for sequence, race, result in ledger.connection.stream(
         "SELECT sequence, race, result FROM rated JOIN races ON races.name = race"  # noqa: S608 - constants
         f" WHERE leaderboard = ?1 AND note IS NULL {which}",
@@ -197,7 +199,7 @@ def _finishers(
         except DamagedRaceError:
             continue  # the race's own page says so
         finishers = sorted(
-            (time, each.get("user_id") or "")
+            (time, "" if (player := each.get("user_id") or "") in hidden else player)
             for each in entrants
             if each.get("status") == EntrantStatus.DONE and (time := each.get("finish_time"))
         )
@@ -205,11 +207,10 @@ def _finishers(
 
 
 def _of_players(ledger: Ledger, board: Leaderboard, rows: Iterable[Sequence[Any]]) -> list[Record]:
-    """Return a record for each player who is not hidden, from rows of a number, a race and a player."""
-    hidden, best = ledger.people.hidden(), dict[str, tuple[int, int]]()
+    """Return a record for each player, from rows of a number, a race and a player."""
+    best: dict[str, tuple[int, int]] = {}
     for number, sequence, player in rows:
-        if player not in hidden:
-            best.setdefault(player, (number, sequence))
+        best.setdefault(player, (number, sequence))
         if len(best) == SHOWN:
             break
     return ranked(ledger, board, [(*each, (player,)) for player, each in best.items()])

@@ -86,10 +86,10 @@ def league(
     stored = takewhile(lambda each: each.name != before, (row.result for row in ledger.races.counted(board)))
     races = (scored(board, result, rules) for result in [*stored, *coming])
     table = standings(filter(None, races), rules, ledger.people.hidden())
-    names = ledger.people.names(each.id for each in table.standings)
-    told_apart = (replace(each, name=names[each.id]) for each in table.standings if names[each.id] != NO_NAME)
-    named = {each.id: each for each in told_apart}
-    return replace(table, standings=tuple(named.get(each.id, each) for each in table.standings))
+    found = ledger.people.names(each.id for each in table.standings)
+    names = {player: name for player, name in found.items() if name != NO_NAME}
+    rows = (replace(each, name=names.get(each.id, each.name)) for each in table.standings)
+    return replace(table, standings=tuple(rows))
 
 
 def coming_scores(
@@ -97,11 +97,11 @@ def coming_scores(
 ) -> tuple[float | None, list[ComingScore]]:
     """Return the par in seconds of a race that is not recorded yet, and its racers' scores, best first."""
     table = league(ledger, board, rules, result)
-    if not table.races or table.races[-1].result.name != result.name:
+    race = table.races[-1] if table.races else None
+    if race is None or race.result.name != result.name:
         return None, []
-    *earlier, race = table.races
-    before = {each.id: each.place for each in standings(earlier, rules, ledger.people.hidden()).standings}
-    totals, cut, at = [each.total.score for each in table.standings], rules.cut, len(earlier)
+    totals, cut, at = [each.total.score for each in table.standings], rules.cut, len(table.races) - 1
+    before = {each.id: each.place for each in table.until(at).standings}
     found = []
     for index, each in enumerate(table.standings):
         if (own := each.scores[at]) is not None:

@@ -91,7 +91,10 @@ def seed_list(
     Entrants whom the leaderboard does not list come last, by rating. Equal places are by rating, then name.
     """
     places, scores = _places(ledger, board, listing)
-    named = {} if entrants is None else _accounts(ledger, entrants)
+    named: dict[str, set[str]] = {}
+    for text in filter(None, (each.strip(AROUND_NAMES) for each in entrants or ())):
+        called = [each.id for each in ledger.players.named(text)] or ledger.profiles.on_twitch(text)
+        named[text] = ledger.people.shown_accounts(called)
     worst = max(sorted(places.values())[:limit], default=0)
     chosen = {player for player, place in places.items() if place <= worst} if entrants is None else set()
     known = {each.player: each for each in ledger.standings.of(board, chosen.union(*named.values()))}
@@ -142,16 +145,6 @@ def _places(ledger: Ledger, board: Leaderboard, listing: Listing) -> tuple[dict[
         rows = league(ledger, board, listing.ordering).standings
         return {row.id: row.place for row in rows}, {row.id: row.total.score for row in rows}
     return place_of(listed_now(ledger, board, listing)), {}
-
-
-def _accounts(ledger: Ledger, entrants: Iterable[str]) -> dict[str, set[str]]:
-    """Return the players who have each name."""
-    hidden, merged = ledger.people.hidden(), ledger.people.merged()
-    found = dict[str, set[str]]()
-    for text in filter(None, (each.strip(AROUND_NAMES) for each in entrants)):
-        named = [each.id for each in ledger.players.named(text)] or ledger.profiles.on_twitch(text)
-        found[text] = {merged.get(each, each) for each in named} - hidden
-    return found
 
 
 def _note(seed: Seed, listed: int, standing: Standing | None, listing: Listing, level: str) -> Iterator[str]:
@@ -207,14 +200,11 @@ def tournament_report(ledger: Ledger, board: Leaderboard, listing: Listing) -> I
                 score=own.score if own else None,
                 note=reason or ("" if each.finished else result_label(each.status, None)),
             )
-    orders = [each for each in ledger.orders.all() if each.subject in about]
-    people, merged = ledger.people, ledger.people.merged()
-    targets = [merged.get(each.target or "", each.target or "") for each in orders]
-    names, hidden = people.names(targets), people.hidden()
-    for order, target in zip(orders, targets, strict=True):
-        is_player = order.kind in ORDERS_OF_PLAYERS
+    people = ledger.people
+    for order in (each for each in ledger.orders.all() if each.subject in about):
+        target, is_player = people.account(order.target or ""), order.kind in ORDERS_OF_PLAYERS
         what = gap(order.amount / 1e6) if order.amount is not None else "" if is_player else target
-        words = [f"{order.kind} {what}".strip(), "" if target in hidden else order.reason]
-        player = names[target] if is_player else ""
+        words = [f"{order.kind} {what}".strip(), "" if people.is_hidden(target) else order.reason]
+        player = people.names([target])[target] if is_player else ""
         note = ": ".join(filter(None, words))
         yield ReportRow(kind="order", player=player, race=order.subject, at=order.given_at, note=note)

@@ -69,22 +69,17 @@ def everybody_before(
     return {each.player: each for each in (dict(now) | undone).values() if each.races}
 
 
-def listed_of(
-    ledger: Ledger, rows: Mapping[str, Standing], listing: Listing, latest: datetime | None
-) -> list[Standing]:
+def listed_of(rows: Mapping[str, Standing], listing: Listing, latest: datetime | None) -> list[Standing]:
     """Return the standings that a leaderboard lists if its last race ended at `latest`."""
-    earliest, finishes, hidden = listing.earliest(latest), listing.minimum_finishes, ledger.people.hidden()
-    return [
-        row
-        for row in rows.values()
-        if row.finishes >= finishes and row.last_race_at >= earliest and row.player not in hidden
-    ]
+    earliest, finishes = listing.earliest(latest), listing.minimum_finishes
+    active = (row for row in rows.values() if row.finishes >= finishes and row.last_race_at >= earliest)
+    return [row for row in active if not row.hidden]
 
 
 def listed_now(ledger: Ledger, board: Leaderboard, listing: Listing) -> list[Standing]:
     """Return the standings that a leaderboard lists now."""
     rows = ledger.standings.now(board)
-    return listed_of(ledger, rows, listing, latest_of(rows))
+    return listed_of(rows, listing, latest_of(rows))
 
 
 def in_order(ledger: Ledger, rows: Sequence[Standing]) -> list[Standing]:

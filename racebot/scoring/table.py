@@ -87,6 +87,11 @@ class ScoreTable:
     races: tuple[ScoredRace, ...]
     standings: tuple[LeagueStanding, ...]
 
+    def until(self, end: int) -> ScoreTable:
+        """Return the table after its first races, with the same racers left out."""
+        racers = {player for race in self.races for player in race.scores}
+        return standings(self.races[:end], self.rules, racers - {each.id for each in self.standings})
+
 
 def score(time: float, par: Par, rules: Rules) -> tuple[float, float]:
     """Return the score of a finish time in seconds, within its limits and before them.

@@ -13,7 +13,7 @@ from racebot import addresses
 from racebot.queries import races as queries
 from racebot.queries.player import PlayedRace, PlayerStanding
 from racebot.queries.records import podium
-from racebot.scoring.table import LeagueStanding, ScoredRace, ScoreTable, standings
+from racebot.scoring.table import LeagueStanding, ScoredRace, ScoreTable
 from racebot.text.format import integer, ordinal, signed, timer
 from racebot.web.html import templating
 from racebot.web.html.fragments import places
@@ -80,8 +80,7 @@ def _tables(request: PageRequest, table: ScoreTable) -> Iterator[tuple[ScoredRac
     """Yield the last races of a league, each with the racers by id before and after it."""
     before: Racers | None = None
     for end in range(max(0, len(table.races) - ENTRIES), len(table.races) + 1):
-        rows = standings(table.races[:end], table.rules, request.view.hidden).standings
-        after = {each.id: each for each in rows}
+        after = {each.id: each for each in table.until(end).standings}
         if before is not None:
             yield table.races[end - 1], before, after
         before = after
