@@ -17,6 +17,7 @@ from urllib.parse import quote, quote_plus
 
 from racebot.ledger.rows import Leaderboard
 from racebot.races.events import is_event
+from racebot.text.parse import slug_of
 
 PAGE_SIZE = 80  # players on one page of a leaderboard
 
@@ -260,8 +261,7 @@ def board_addresses(boards: Iterable[Leaderboard]) -> list[BoardAddress]:
     taken: set[str] = set()
     addresses = []
     for board in boards:
-        plain = unicodedata.normalize("NFKD", board.name).encode("ascii", "ignore").decode().lower()
-        slug = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:80]
+        slug = slug_of(unicodedata.normalize("NFKD", board.name).encode("ascii", "ignore").decode())[:80]
         stem = f"{segment(board.category or '-')}/{slug or f'leaderboard-{board.id}'}"
         if stem in taken:
             stem = f"{stem}-{board.id}"

@@ -163,7 +163,12 @@ class BoardTotals:
 
 
 def leaderboard_report(
-    ledger: Ledger, board: Leaderboard, listing: Listing, at: datetime | None = None, limit: int | None = None
+    ledger: Ledger,
+    board: Leaderboard,
+    listing: Listing,
+    *,
+    at: datetime | None = None,
+    limit: int | None = None,
 ) -> LeaderboardReport:
     """Return a leaderboard as it is now, or as it was at a time, with at most `limit` players, best first."""
     everybody, races = ledger.standings.now(board), ledger.ratings.counting(board)
@@ -179,12 +184,30 @@ def leaderboard_report(
     unranked = sorted(in_order(ledger, unranked), key=attrgetter("finishes"), reverse=True)
     first = 0 if since is None else ledger.ratings.sequence_until(board, since) + 1
     before = everybody_before(ledger, board, first, everybody, last)
-    places_before = place_of(listed_of(before, listing, latest_of(before)))
-    of_board = board.name, board.category, board.goals, board.model, board.parameters
-    of_listing = listing.minimum_finishes, listing.inactive_days, listing.provisional_races
-    of_rows = places_of(listed), before, places_before, unranked
-    players = ListedPlayers(ledger, listing, listed[:limit], *of_rows)
-    return LeaderboardReport(*of_board, races, *of_listing, len(everybody), latest, since, players)
+    players = ListedPlayers(
+        ledger,
+        listing,
+        rows=listed[:limit],
+        places=places_of(listed),
+        before=before,
+        places_before=place_of(listed_of(before, listing, latest_of(before))),
+        unranked_rows=unranked,
+    )
+    return LeaderboardReport(
+        leaderboard=board.name,
+        category=board.category,
+        goals=board.goals,
+        model=board.model,
+        parameters=board.parameters,
+        races=races,
+        minimum_finishes=listing.minimum_finishes,
+        inactive_days=listing.inactive_days,
+        provisional_races=listing.provisional_races,
+        everybody=len(everybody),
+        last_race_at=latest,
+        since=since,
+        players=players,
+    )
 
 
 def top_players(

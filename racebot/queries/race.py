@@ -160,12 +160,19 @@ def race_report(ledger: Ledger, name: str) -> RaceReport:
     """
     stored, withheld = ledger.races.find(name), ledger.people.withheld()
     result = ledger.people.masked(stored.result) if withheld else stored.result
-    about = result.name, result.category, result.goal, result.ended_at, stored.source, stored.corrected_at
-    parts = [
-        race_on_board(board, result, row.changes, row.note, row.sequence, withheld)
-        for board, row in ledger.ratings.of_race(result.name)
-    ]
-    return RaceReport(*about, _result(result, withheld), parts)
+    return RaceReport(
+        race=result.name,
+        category=result.category,
+        goal=result.goal,
+        ended_at=result.ended_at,
+        source=stored.source,
+        corrected_at=stored.corrected_at,
+        result=_result(result, withheld),
+        leaderboards=[
+            race_on_board(board, result, row.changes, row.note, row.sequence, withheld)
+            for board, row in ledger.ratings.of_race(result.name)
+        ],
+    )
 
 
 def named_edits(edits: Iterable[Edit], names: Mapping[str, str], at: datetime) -> list[ResultEdit]:

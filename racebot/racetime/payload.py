@@ -107,7 +107,8 @@ class RacePage:
 
 def parse_race(document: object) -> Race:
     """Read a race from a room frame, a race detail, or a list entry with entrants."""
-    where = _name_of(document)
+    name = document.get("name") if isinstance(document, Mapping) else None
+    where = f"race {name}" if isinstance(name, str) and RACE_NAME.fullmatch(name) else "race"
     race = documents.read(documents.RaceDocument, document, where)
     category, status = race.name.partition("/")[0], race.status.value
     if status not in RACE_STATUS:
@@ -197,8 +198,3 @@ def _entrant(entrant: documents.EntrantDocument) -> Entrant | None:
         if user
         else None,
     )
-
-
-def _name_of(document: object) -> str:
-    name = document.get("name") if isinstance(document, Mapping) else None
-    return f"race {name}" if isinstance(name, str) and RACE_NAME.fullmatch(name) else "race"

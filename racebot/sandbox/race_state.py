@@ -31,11 +31,6 @@ def duration(length: timedelta | None) -> str | None:
     )
 
 
-def slugify(text: str) -> str:
-    """Return a slug of a name: its URL-safe characters, joined by hyphens."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-
-
 MODERATOR = "Referee"
 ID_CHARACTERS = string.ascii_letters + string.digits
 Clock = Callable[[], datetime]

@@ -21,10 +21,10 @@ from racebot.sandbox.race_state import (
     RaceState,
     User,
     duration,
-    slugify,
     stamp,
 )
 from racebot.text.format import exact_time, ordinal
+from racebot.text.parse import slug_of
 
 Json = dict[str, Any]
 
@@ -47,7 +47,7 @@ def user(account: User | None, category: FakeCategory) -> Json | None:
         "full_name": account.full_name,
         "name": account.name,
         "discriminator": account.discriminator,
-        "url": f"/user/{account.id}/{slugify(account.name)}".rstrip("/"),
+        "url": f"/user/{account.id}/{slug_of(account.name)}".rstrip("/"),
         "avatar": f"/media/{number:08x}.png" if number % 5 else None,
         "pronouns": _PRONOUNS[number // 7 % len(_PRONOUNS)],
         "flair": "moderator" if moderates else "",

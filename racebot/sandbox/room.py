@@ -20,9 +20,9 @@ from racebot.sandbox.race_state import (
     RuleError,
     Team,
     User,
-    slugify,
 )
 from racebot.text.format import ordinal, timer
+from racebot.text.parse import slug_of
 
 Frame = dict[str, Any]
 """A JSON object sent over a room's socket."""
@@ -382,4 +382,4 @@ class FakeRoom(ChatRoom):
 
     def _team(self, name: str) -> Team:
         known = next((e.team for e in self.entrants if e.team and e.team.name == name), None)
-        return known or Team(name, f"{slugify(name) or 'team'}-{self.site.rng.randrange(10_000):04d}")
+        return known or Team(name, f"{slug_of(name) or 'team'}-{self.site.rng.randrange(10_000):04d}")

@@ -24,7 +24,7 @@ from racebot.races.events import Event, EventSource, SourceKind
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.standings.orders import on_one_line
 from racebot.standings.settle import Settler
-from racebot.text.parse import fold_name
+from racebot.text.parse import fold_name, slug_of
 
 _SITE_ID = re.compile("[A-Za-z0-9]{16}")
 _PROFILE = re.compile("https?://[^/]+/user/([A-Za-z0-9]+)(?:/.*)?")
@@ -46,7 +46,7 @@ class EventSteps:
     def create(self, title: str, board: Leaderboard, until: datetime) -> Event:
         """Create an event for a leaderboard, which need not be stored yet."""
         title, events = on_one_line(title), self.settler.ledger.events
-        slug = re.sub(r"[^a-z0-9]+", "-", fold_name(title)).strip("-")
+        slug = slug_of(fold_name(title))
         if not 0 < len(slug) <= 80:
             raise OrderError("an event's name has letters or digits, and at most 80 characters")
         name, goal = f"{board.category}/event-{slug}", board.first_goal or board.name
@@ -257,8 +257,7 @@ def _names_of(racer: Entrant) -> tuple[str, str]:
 
 def guest_id(name: str) -> str:
     """Return the id of a racer without an account, who can be merged into one later."""
-    slug = re.sub(r"[^a-z0-9]+", "-", fold_name(name)).strip("-")
-    if not slug:
+    if not (slug := slug_of(fold_name(name))):
         raise OrderError(f"--guest {name!r}: a name has letters or digits")
     return f"guest-{slug}"
 

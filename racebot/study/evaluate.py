@@ -23,7 +23,7 @@ from racebot.study import metrics
 from racebot.study.complaints import Complaints, checked_again
 from racebot.study.cores import spread
 from racebot.study.history import Earlier, History, at_start, replay
-from racebot.study.metrics import Field, Figures, Predictions, Tally, log_loss, misordered
+from racebot.study.metrics import Field, Figures, Predictions, Tallies, Tally, log_loss, misordered
 
 # The views of players, after Dehpanah et al., https://arxiv.org/abs/2008.06787, section V.
 VIEWED = 20
@@ -163,15 +163,17 @@ def evaluate(
 
 def _report(history: History, runs: Sequence[_Run], since: datetime | None) -> Report:
     whole, first = Field.of(history), _first(history, since)
-    race, tallies = whole.pair_race(), {}
+    race, of_runs = whole.pair_race(), dict[str, Tallies]()
     for run in runs:
         rating, loss = run.predictions.rating, log_loss(run.predictions.probability)
         costs = misordered(rating[whole.better], rating[whole.worse]), loss
-        tallies[run.evaluation.label] = [Tally.of(cost, race, whole.races).later(first) for cost in costs]
-    best = min(tallies, key=lambda label: tallies[label][0].cost.sum())
+        by_race = (Tally.of(cost, race, whole.races).later(first) for cost in costs)
+        of_runs[run.evaluation.label] = Tallies(*by_race)
+    best = min(of_runs, key=lambda label: of_runs[label].misordered.cost.sum())
+    fewest = of_runs[best]
     margins = {
-        label: (_margin(tallies[best][0], wrong), _margin(tallies[best][1], loss))
-        for label, (wrong, loss) in tallies.items()
+        label: (_margin(fewest.misordered, own.misordered), _margin(fewest.log_loss, own.log_loss))
+        for label, own in of_runs.items()
     }
     evaluations = tuple(run.evaluation for run in runs)
     compared = tuple(_compare(whole, a, b, first) for a, b in itertools.combinations(runs, 2))

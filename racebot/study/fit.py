@@ -39,9 +39,18 @@ RATINGS_FROM = 100
 ODDS = ("odds_scale", "odds_doubt")
 PERFORMANCES = ("performance_scale", "performance_doubt")
 FINISHES = ("finish_level", "finish_width")
-SPREADS = {"newcomer_spread": 0.5, "settling": 0.7, "level": 2.0, "yearly_drift": 0.4}
-SPREADS |= {"odds_scale": 0.25, "odds_doubt": 2.0, "performance_scale": 0.25, "performance_doubt": 2.0}
-SPREADS |= {"finish_level": 1.5, "finish_width": 0.5}
+SPREADS = {
+    "newcomer_spread": 0.5,
+    "settling": 0.7,
+    "level": 2.0,
+    "yearly_drift": 0.4,
+    "odds_scale": 0.25,
+    "odds_doubt": 2.0,
+    "performance_scale": 0.25,
+    "performance_doubt": 2.0,
+    "finish_level": 1.5,
+    "finish_width": 0.5,
+}
 """Usual distances from the defaults between categories; of the logarithm for parameters above zero.
 
 Others have 0.6 or, with a range that includes zero, a sixth of it.

@@ -50,9 +50,16 @@ class JudgedPart:
     @classmethod
     def of(cls, before: Tallies, after: Tallies) -> JudgedPart:
         """Compare the three figures, each per race, over the same races."""
-        (a, b, c), (d, e, f) = ([float(t.mean()) for t in (each.joint, *each)] for each in (before, after))
-        error = standard_error(before.joint, after.joint)
-        return cls(before.joint.cases.size, a, b, c, d, e, f, error)
+        return cls(
+            races=before.joint.cases.size,
+            start=float(before.joint.mean()),
+            start_misordered=float(before.misordered.mean()),
+            start_log_loss=float(before.log_loss.mean()),
+            tuned=float(after.joint.mean()),
+            tuned_misordered=float(after.misordered.mean()),
+            tuned_log_loss=float(after.log_loss.mean()),
+            standard_error=standard_error(before.joint, after.joint),
+        )
 
     @property
     def difference(self) -> float:

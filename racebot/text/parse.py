@@ -109,6 +109,11 @@ def fold_name(text: str) -> str:
     return " ".join((anyascii(lower).lower() or lower).split())
 
 
+def slug_of(text: str) -> str:
+    """Return what of a text can stand in an address: its Latin letters and digits, joined by hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
 def _refuse_constant(word: str) -> Never:
     raise ValueError(f"{word} is not a number")
 

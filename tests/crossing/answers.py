@@ -120,7 +120,7 @@ def answers(
     yield "ratings", "", sorted(ledger.leaderboards.carried(board).items())
     past = existing(ledger.races.position(rows[len(rows) // 2].race)).counted_at
     for at in (None, past):
-        yield "places", "", facts(leaderboard_report(ledger, board, listing, at))
+        yield "places", "", facts(leaderboard_report(ledger, board, listing, at=at))
     if listing.scoring:
         yield "scores", "", facts(document(league(ledger, board, listing.scoring)))
     yield "seeds", "", facts(seed_list(ledger, board, listing))

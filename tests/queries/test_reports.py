@@ -123,7 +123,8 @@ def test_a_day_shows_who_moved_although_a_race_is_excluded(ledger: Ledger, board
     settler = Settler(ledger, RatingRules(SIMPLE))
     orders.exclude(settler, ledger.races.find("orb/a"), "wrong seed", NOON)
     settler.settle(result("z", "bo ann", after=300), NOON + timedelta(hours=301))
-    now, day = (leaderboard_report(ledger, board, Listing(), at) for at in (None, NOON + timedelta(days=14)))
+    later = NOON + timedelta(days=14)
+    now, day = (leaderboard_report(ledger, board, Listing(), at=at) for at in (None, later))
     assert day.players[:] == now.players[:]
 
 

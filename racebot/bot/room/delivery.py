@@ -206,8 +206,9 @@ class OutboxDelivery:
                 await self._mark(Delivery.DELIVERED, "found in the chat history")
                 return
             # The site takes a guid once. If repetitions have no echo, later lines hide the message.
-            hidden = self._tries[row.id] > MOST_REPETITIONS and len(history) >= HISTORY_LENGTH
-            if hidden or not _reaches_back(history, row):
+            is_full = len(history) >= HISTORY_LENGTH  # messages before the last hundred are pinned
+            is_older = is_full and history[-HISTORY_LENGTH].posted_at > row.updated_at.timestamp()
+            if is_older or (is_full and self._tries[row.id] > MOST_REPETITIONS):
                 await self._mark(Delivery.DELIVERED, "too long ago for the chat history")
                 return
             if (await self._room.race(self.within)).recorded:
@@ -297,12 +298,6 @@ class OutboxDelivery:
             if isinstance(event, Refusal):
                 log.warning("%s: the site refused an answer: %s", self.name, "; ".join(event.errors))
         self._answers.popleft()
-
-
-def _reaches_back(history: Sequence[ChatMessage], row: OutboxRow) -> bool:
-    """Return whether a history reaches back to the time when this message was sent."""
-    # The messages before the last hundred are pinned.
-    return len(history) < HISTORY_LENGTH or history[-HISTORY_LENGTH].posted_at <= row.updated_at.timestamp()
 
 
 def _is_pong(event: Event) -> bool:
