@@ -43,11 +43,7 @@ class Status:
 
 
 def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
-    """Read the state of the worker on a ledger.
-
-    Raises:
-        LedgerError: the database cannot be read.
-    """
+    """Read the state of the worker on a ledger. Raise `LedgerError` if the database cannot be read."""
     boards = ledger.leaderboards.all()
     rules = rating_rules(settings)
     slugs = sorted({*settings.slugs(), *(board.category for board in boards)})

@@ -290,11 +290,7 @@ def tell_waiting(settings: Settings, ledger: Ledger) -> None:
 
 
 def carry_out_rebuilds(ledger: Ledger) -> None:
-    """Rate the leaderboards again that wait for it, and show the progress.
-
-    Raises:
-        RacebotError: a leaderboard cannot be rated. Its rebuild stays for a later try.
-    """
+    """Rate the leaderboards again that wait for it, with the progress. Raise the error of one that fails."""
     if not ledger.rebuilds.all():
         return
     with progress_bars(transient=True) as advance:

@@ -22,11 +22,7 @@ TIMEOUT = 0.5
 
 
 def running(database: Path) -> bool:
-    """Return whether a worker is running on a database.
-
-    Raises:
-        LedgerError: the lock file cannot be read.
-    """
+    """Return whether a worker is running on a database. Raise `LedgerError` if its lock cannot be read."""
     path = beside(database, ".lock")
     try:
         if not path.exists():
@@ -40,11 +36,7 @@ def running(database: Path) -> bool:
 
 
 def make_folder(database: Path) -> None:
-    """Create the folder of a database if it is called `state`, as by default.
-
-    Raises:
-        LedgerError: there is no folder of another name, such as a misspelt one, or it cannot be created.
-    """
+    """Create the folder of a database if it is called `state`. Raise `LedgerError` if then there is none."""
     folder = database.parent
     try:
         if folder.name == DEFAULT_FOLDER:
@@ -89,11 +81,7 @@ def beside(database: Path, ending: str) -> Path:
 
 
 def replace_file(path: Path, body: bytes) -> None:
-    """Replace a file beside a database atomically. Only its owner can read it.
-
-    Raises:
-        LedgerUnavailable: the file cannot be written.
-    """
+    """Replace a file beside a database, for its owner only. Raise `LedgerUnavailable` if that fails."""
     part = path.with_suffix(".part")
     try:
         with os.fdopen(os.open(part, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:

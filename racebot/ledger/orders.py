@@ -122,11 +122,7 @@ class Events(LedgerTable):
         return next((event for event in self.all() if event.name == name), None)
 
     def find(self, text: str) -> Event:
-        """Return the one event with a title, or with a name with or without its category.
-
-        Raises:
-            NoSuchEntryError: no event, or more than one, has that name.
-        """
+        """Return the one event that `is_named` by a text, or raise `NoSuchEntryError`."""
         events = self.all()
         found = [event for event in events if event.is_named(text)]
         if len(found) == 1:

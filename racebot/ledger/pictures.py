@@ -59,11 +59,7 @@ class Pictures:
         return [address for address in addresses if name_of(address) not in known]
 
     def store(self, address: str, picture: bytes) -> None:
-        """Store a picture atomically. An empty one says that it could not be fetched.
-
-        Raises:
-            LedgerUnavailable: the folder cannot be written.
-        """
+        """Store a picture, an empty one if it cannot be had. Raise `LedgerUnavailable` if that fails."""
         path, part = self._path(name_of(address)), self._folder / f".{name_of(address)}.part"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)

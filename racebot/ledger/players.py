@@ -77,11 +77,7 @@ class Players(LedgerTable):
         return [by_id] if by_id is not None else self.called(text) or self.called(text, roughly=True)
 
     def find(self, text: str) -> Player:
-        """Return the one player with an id or a name, as `named` finds them.
-
-        Raises:
-            NoSuchEntryError: no player has that id or name, or several share the name.
-        """
+        """Return the one player with an id or a name, as `named` finds them, or raise `NoSuchEntryError`."""
         found = self.named(text)
         if not found:
             raise NoSuchEntryError(f"no player {text!r} in the ledger{self.hint(text)}")

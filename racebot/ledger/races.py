@@ -42,11 +42,7 @@ class Races(LedgerTable):
         return self.position(name) is not None
 
     def find(self, name: str) -> StoredRace:
-        """Return a recorded race by its name or by its slug alone.
-
-        Raises:
-            NoSuchEntryError: no race, or more than one, has that name.
-        """
+        """Return the one recorded race with a name, or with a slug alone, or raise `NoSuchEntryError`."""
         names = [name] if "/" in name else self.called(name)
         stored = [race for each in names if (race := self.get(each))]
         if len(stored) == 1:

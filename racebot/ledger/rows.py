@@ -224,11 +224,7 @@ _READERS: dict[Any, TypeAdapter[Any]] = {}
 
 
 def read(kind: type[T], rows: Iterable[sqlite3.Row | Mapping[str, Any]], remedy: str = RESTORE) -> list[T]:
-    """Return rows as objects of a class that has a field for each column.
-
-    Raises:
-        LedgerError: a stored value does not fit its field.
-    """
+    """Return rows as objects of a class with a field for each column. A wrong value is a `LedgerError`."""
     reader = _READERS.get(kind) or _READERS.setdefault(kind, TypeAdapter(kind))
     values: dict[str, Any] = {}
     try:
@@ -296,11 +292,7 @@ def rating_columns(board: Leaderboard) -> dict[str, str]:
 
 @readable("race", RESTORE)
 def race_of(row: sqlite3.Row, note: str | None = None) -> StoredRace:
-    """Return a stored race, with a note about an order if one keeps it from counting.
-
-    Raises:
-        DamagedRaceError: its result cannot be read.
-    """
+    """Return a stored race, with the note of an order that keeps it out, or raise `DamagedRaceError`."""
     result = result_of(str(row["name"]), row["result"])
     names = ("name", "goal", "counts_on", "source", "fingerprint")
     name, goal, counts_on, source, fingerprint = (as_text(row[column]) for column in names)
@@ -310,11 +302,7 @@ def race_of(row: sqlite3.Row, note: str | None = None) -> StoredRace:
 
 
 def result_of(name: str, text: str) -> RaceResult:
-    """Return the stored result of the race with a name.
-
-    Raises:
-        DamagedRaceError: it cannot be read.
-    """
+    """Return the stored result of the race with a name, or raise `DamagedRaceError`."""
     try:
         return RaceResult.from_json(text)
     except _UNREADABLE:

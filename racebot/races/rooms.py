@@ -168,11 +168,7 @@ BY_GOALS = RoomRule()
 
 
 def room_named(text: str) -> str:
-    """Return the name of a room, given its name or its address.
-
-    Raises:
-        ValueError: the text is neither.
-    """
+    """Return the name of a room, given its name or its address, or raise `ValueError`."""
     found = _ROOM.search(text.strip().partition("?")[0].partition("#")[0])
     if found is None:
         raise ValueError(f"{text.strip()[:100]!r} is no room: write category/room or its address")

@@ -107,11 +107,7 @@ class Site:
         self.clock = lambda: shown + timedelta(seconds=time.monotonic() - at)
 
     async def token(self, client_id: str, client_secret: SecretStr) -> tuple[str, float]:
-        """Request a bot's OAuth2 access token and return it with its lifetime in seconds.
-
-        Raises:
-            CredentialsError: the site refuses this id and secret.
-        """
+        """Return a bot's new access token and its lifetime in seconds, or raise `CredentialsError`."""
         form = {
             "client_id": client_id,
             "client_secret": client_secret.get_secret_value(),
@@ -128,11 +124,7 @@ class Site:
         return given.access_token, given.expires_in
 
     async def category(self, slug: str, token: str | None = None) -> Category:
-        """Fetch a category, including its unlisted rooms if its bot's token is given.
-
-        Raises:
-            CredentialsError: the token does not belong to a bot of this category.
-        """
+        """Fetch a category, for its bot with unlisted rooms. A wrong token is a `CredentialsError`."""
         path = f"/o/{slug}/data" if token else f"/{slug}/data"
         try:
             return parse_category((await self._request("GET", path, token=token))[0])

@@ -208,11 +208,7 @@ _REASONS = {
 
 
 def read(kind: type[Document], value: object, where: str) -> Document:
-    """Read a JSON object.
-
-    Raises:
-        PayloadError: it is malformed; names its first problem and the place.
-    """
+    """Read a JSON object, or raise a `PayloadError` that names its first problem and the place."""
     try:
         return kind.model_validate(value)
     except ValidationError as error:

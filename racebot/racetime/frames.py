@@ -100,11 +100,7 @@ Event = RaceUpdate | ChatMessage | ChatHistory | Refusal | Other | Unreadable
 
 
 def parse_event(frame: object) -> Event:
-    """Read a decoded socket frame.
-
-    Raises:
-        PayloadError: a known event whose content has the wrong shape.
-    """
+    """Read a decoded socket frame. A known event of the wrong shape is a `PayloadError`."""
     if not isinstance(frame, Mapping):
         raise PayloadError("frame: is not an object")
     kind = frame.get("type")

@@ -215,11 +215,7 @@ class Settings(BaseSettings):
         return own + [CategorySettings(slug=slug, goals=[NO_GOAL]) for slug in named if slug not in known]
 
     def required_categories(self) -> list[CategorySettings]:
-        """Return the categories to watch, with their credentials if there are any.
-
-        Raises:
-            SettingsError: there is no category, or one of its credentials is missing.
-        """
+        """Return the categories to watch. None, or half of the credentials, is a `SettingsError`."""
         found = self.all_categories()
         if not found:
             raise SettingsError(f"no category is set up: run `racebot setup`, or set {PREFIX}CATEGORY")

@@ -113,11 +113,7 @@ def small_text(file: Path) -> str:
 
 
 def secret_files(directory: Path) -> list[Path]:
-    """Return the separate files that the settings in a folder name for secrets.
-
-    Raises:
-        SettingsError: `.env` cannot be read.
-    """
+    """Return the files that the settings in a folder name for secrets. A bad `.env` is a `SettingsError`."""
     in_file, in_environment = _written(directory / ".env")
     written = in_file | in_environment
     named = (written.get(f"{PREFIX}{setting.upper()}_FILE") for setting in KEPT_IN_FILES)
