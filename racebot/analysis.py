@@ -46,9 +46,7 @@ class Table(tuple[Row, ...], Generic[Row]):
     def plot(self, file: str | Path | None = None) -> Any:
         """Return a picture as a Matplotlib figure, which notebooks show, and write it to a file if named.
 
-        Raises:
-            MissingExtraError: Matplotlib is not installed.
-            PayloadError: there is no picture of this table, or the file cannot be written.
+        Raise a PayloadError if there is no picture of this table, or if the file cannot be written.
         """
         if self.draw is None:
             raise PayloadError("no picture of this table: plot what rate, evaluate or odds returned")

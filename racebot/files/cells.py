@@ -84,6 +84,11 @@ UNPLAYED = ABSENT | SIGNS["walkover"] | SIGNS["unplayed"]
 """What stands for the result or a player of a game that is not played."""
 
 
+def is_nobody(text: str, none: frozenset[str] = UNPLAYED) -> bool:
+    """Return whether a cell in place of a player's name stands for none. Na, Nan and Nat are names."""
+    return text.lower() in none and text not in {"Na", "Nan", "Nat"}
+
+
 class BadCellError(Exception):
     """A cell that cannot be read. The arguments are its column, and what is wrong with the fix."""
 

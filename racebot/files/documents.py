@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import reduce
-from itertools import chain, groupby, islice
+from functools import lru_cache, reduce
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
 from racebot.errors import PayloadError
-from racebot.files.cells import KNOWN, SIGNS, WORDS, is_date, is_result
-from racebot.files.options import RESULTS, plain
+from racebot.files import cells
+from racebot.files.cells import DONE, KNOWN, SIGNS, WORDS, is_date, is_result
+from racebot.files.options import RESULTS, few, plain
 from racebot.files.rows import MOST_LINES
 from racebot.races.result import HIDDEN_ID, RaceResult
 from racebot.racetime.payload import parse_race
@@ -35,6 +37,15 @@ Record = Mapping[str, Any]
 _PLAYERS = {"teams", *KNOWN["columns"]["player"]}
 _RACES = {name + end for name in KNOWN["columns"]["race"] for end in ("s", "es")}
 _ORDERS = {"order", "finish order", "finishing order", "finishers", "ranking", "results", "placements"}
+_TELLING = {
+    "place": {*KNOWN["columns"]["place"]},
+    "player": _PLAYERS,
+    "result": {name for ours in (*RESULTS, "status") for name in KNOWN["columns"][ours]},
+}
+_Path = tuple[str, ...]
+"""The keys of the lists around a value."""
+_Found = tuple[_Path, tuple[int, ...], Record, Record]
+"""Where an object is: its lists, and the numbers within them; its own values, and with those around it."""
 _KINDS = {name: kind for kind in RESULTS for name in KNOWN["columns"][kind]} | {"results": "place"}
 
 
@@ -76,11 +87,13 @@ NO_FINISH = {None, 0, 9999, 2**31 - 1}
 PROGRAMS = {name: _Program(**form) for name, form in KNOWN["programs"].items()}
 
 
-def read_document(text: str, left_out: Counter[str]) -> list[RaceResult] | tuple[str, list[Record]]:
-    """Read JSON or lines of JSON: races of the site, or a program's name and its records.
+def read_document(
+    text: str, left_out: Counter[str], *, parts: bool = False
+) -> list[RaceResult] | tuple[list[str], list[Record]]:
+    """Read JSON or lines of JSON: races of the site, or records with notes on them.
 
-    `left_out` counts the site's races without a result, by reason. A race that cannot be read raises a
-    PayloadError, which names its position and the field.
+    `left_out` counts the site's races without a result, by reason. `parts` allows entrants in several lists,
+    which `part` tells apart. A race that cannot be read raises a PayloadError, which names its position.
     """
     document = _document(text)
     races = list(_site_races(document))
@@ -89,15 +102,11 @@ def read_document(text: str, left_out: Counter[str]) -> list[RaceResult] | tuple
     for name, program in PROGRAMS.items():
         records = program.records(document)
         if records:
-            return name, records
+            return [f"results of {name}"], records
         if records is not None:
             wanted = "export those of a race, or a table with race, player and place"
             raise PayloadError(f"{name}, {program.refused}: {wanted}")
-    exploded = _exploded(_by_key(document), {})
-    found = list(islice(filter(None, exploded), MOST_LINES + 1))  # the table refuses one more
-    if not found:
-        raise PayloadError("no races: neither of racetime.gg, nor a list of objects, one for each entrant")
-    return "", found
+    return _of_entrants(_exploded(_by_key(document), {}), parts)
 
 
 def read_exported(lines: Iterator[str], left_out: Counter[str]) -> list[RaceResult] | None:
@@ -220,35 +229,93 @@ def _by_key(document: Any) -> Any:
     return [{name: key, **one} for key, one in zip(document, each, strict=True)]
 
 
-def _exploded(value: Any, above: Record, number: int = 1, *, races: bool = False) -> Iterator[Record]:
+def _of_entrants(found: Iterable[_Found], parts: bool) -> tuple[list[str], list[Record]]:
+    """Return a note on lists that are not used, and the records of those of entrants, which get a number.
+
+    Which of several lists of entrants counts is asked, except for one of those who did not finish.
+    """
+    tells: defaultdict[_Path, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
+    kept: list[tuple[_Path, tuple[int, ...], Record]] = []
+    for path, at, *both in found:
+        for seen, keys in zip(tells[path], both, strict=True):
+            seen.update(*map(_tells, keys))
+        kept += [(path, at, both[1])] if both[1] else []
+        if len(kept) > MOST_LINES:
+            raise PayloadError(f"more than {MOST_LINES:,} lines: split it into several files")
+    if not kept:
+        raise PayloadError("no races: neither of racetime.gg, nor a list of objects, one for each entrant")
+    full = [path for path, (own, told) in tells.items() if own and {"player", "result"} <= told]
+    used = {path: " ".join(path) or "top level" for path in full or (path for path, _, _ in kept)}
+    several = sorted(cells.quoted(name) for path, name in used.items() if not _is_out(path))
+    if len(several) > 1 and not parts:
+        fix = f"choose by --where part={several[0]}, or tell races apart by --columns race=NAME+part"
+        raise PayloadError(f"entrants in {' and in '.join(several[:5])}: {fix}")
+    kept = [
+        (path, at if "result" in tells[path][0] else at[:-1], row) for path, at, row in kept if path in used
+    ]
+    number = {at: n for n, at in enumerate(dict.fromkeys(at for _, at, _ in kept), start=1)}
+    by_list = len(number) > 1 and all("player" in tells[path][0] for path in used)
+    records: list[Record] = [
+        ({"list": number[at]} if by_list else {}) | ({"part": used[path]} if several[1:] else {}) | dict(row)
+        for path, at, row in kept
+    ]
+    unused = [" ".join(path) or "top level" for path in tells if path not in used]
+    return [f"lists not used: {few(unused)}"] if unused else [], records
+
+
+@lru_cache(maxsize=10_000)
+def _tells(key: str) -> set[str]:
+    """Return whether a key seems to name a player, a result or a place."""
+    words = {plain(key), *plain(re.sub("(?<=[a-z])(?=[A-Z])", " ", key)).split()}
+    return {kind for kind, names in _TELLING.items() if not names.isdisjoint(words)}
+
+
+def _is_out(path: _Path) -> bool:
+    """Return whether a list is of entrants who did not finish."""
+    return WORDS.get(plain("".join(path[-1:])), DONE) is not DONE
+
+
+def _exploded(value: Any, above: Record, at: tuple[int, ...] = (), path: _Path = ()) -> Iterator[_Found]:
     """Yield the innermost objects of nested lists, each with the plain values of those around it.
 
-    A key that is used within stays; the outer one gets the name of the object around it, `race name`.
+    An object with a player and a result comes, too, if its lists seem to have no others. A key that is used
+    within stays; the outer one gets the name of its object, `race name`.
     """
     if isinstance(value, list):
-        for at, item in enumerate(value, start=1):
-            yield from _exploded(item, above, at, races=races)
+        for number, item in enumerate(value):
+            yield from _exploded(item, above, (*at, number), path)
     elif isinstance(value, Mapping):
-        given, value = value, _by_player(value, races=races)
-        flat = ({} if value is given else {"list": number}) | dict(_flat(value))
-        lists = list(_lists(value))
-        if not lists:
+        value = _by_player(value, races=not _RACES.isdisjoint(map(plain, path[-1:])))
+        flat = ({"status": path[-1]} if _is_out(path) else {}) | dict(_flat(value))
+        lists = dict(_lists(value, path))
+        inner = {
+            key: each
+            for key, each in lists.items()
+            if isinstance(each[0], Mapping) and plain(key[-1]) not in KNOWN["details"]
+        }
+        names = [key for each in inner.values() for key, _ in _flat(each[0]) if "player" in _tells(key)]
+        out = {key: each for key, each in lists.items() if _is_out(key) and _are_names(each)}
+        inner |= {key: [{"".join(names[:1]) or "name": who} for who in each] for key, each in out.items()}
+        own = set[str]().union(*map(_tells, flat))
+        is_entrant = {"player", "result"} <= own and ("place" in own or not (names or out))
+        if is_entrant or not inner:
             named = set() if _PLAYERS.isdisjoint(map(plain, flat)) else {"name"}
             taken = (flat.keys() | named) & {"name", "id", "status"}
-            own = {f"race {key}" if key in taken else key: each for key, each in above.items()} | flat
-            yield from [{"list": number, **own, **each} for each in _side_by_side(value)] or [own]
-        for name, items in lists:
-            yield from _exploded(items, {**above, **flat}, races=plain(name) in _RACES)
+            row = {f"race {key}" if key in taken else key: each for key, each in above.items()} | flat
+            rows = list(_side_by_side(value))
+            yield from [(path, at, each, {**row, **each}) for each in rows] or [(path, at[:-1], flat, row)]
+            lists = {} if rows else lists
+        for key in lists:
+            items = _exploded(inner[key], {**above, **flat}, at, key) if key in inner else [(key, at, {}, {})]
+            yield from items
 
 
 def _by_player(value: Record, *, races: bool) -> Record:
-    """Return a race of `"results": {"Ann": 1}`, or `"order": ["Ann"], "dnf": ["Bo"]` with a list instead."""
+    """Return a race of `"results": {"Ann": 1}`, or `"order": ["Ann", "Bo"]`, with a list of objects."""
     keys = [key for key, each in value.items() if isinstance(each, Mapping | list)]
     key, *more = sorted(keys, key=lambda each: plain(each) not in _ORDERS) or [""]
-    if plain(key) in _ORDERS and WORDS.keys() >= {*more} and all(_are_names(value[each]) for each in keys):
-        words = [(who, str(n)) for n, who in enumerate(value[key], start=1)]
-        words += [(who, word) for word in more for who in value[word]]
-        return {**value, key: [{"name": who, "place": word} for who, word in words]}
+    if plain(key) in _ORDERS and _are_names(value[key]) and all(_is_out((each,)) for each in more):
+        return {**value, key: [{"name": who, "place": n} for n, who in enumerate(value[key], start=1)]}
     own = dict(value[key]) if key and isinstance(value[key], Mapping) else {}
     by_place = all(n.isdecimal() and isinstance(who, str) and not is_result(who) for n, who in own.items())
     alone = races or by_place or _PLAYERS.isdisjoint(map(plain, value))
@@ -279,13 +346,13 @@ def _side_by_side(value: Record) -> Iterator[Record]:
                 yield record | {"player": member} | named
 
 
-def _lists(value: Record) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the lists of objects in an object and those within it, with their keys."""
+def _lists(value: Record, before: _Path) -> Iterator[tuple[_Path, list[Any]]]:
+    """Yield the lists in an object and in those within it, but empty ones, with their keys."""
     for key, each in value.items():
         if isinstance(each, Mapping):
-            yield from _lists(each)
-        elif isinstance(each, list) and each and isinstance(each[0], dict):
-            yield key, each
+            yield from _lists(each, (*before, key))
+        elif isinstance(each, list) and each:
+            yield (*before, key), each
 
 
 def _flat(value: Record, before: str = "") -> Iterator[tuple[str, Any]]:

@@ -27,7 +27,6 @@ _LAST_HEADER, _SAMPLE = 15, 500
 _RACE_NAME = re.compile(
     r"(?:r|rd|race|round|heat|stage|game|match|week|event|q|qualifier|gp|leg|lauf|rennen|manche|gara)? ?\d+"
 )
-_VERSUS = re.compile(r".*[^\W\d].* (?:vs?\.?|[-–@]) .*[^\W\d].*", re.IGNORECASE)
 _SCORES = [form.replace("score", word) for word in KNOWN["scores"] for form in KNOWN["scores_of"]]
 _FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
 _DRAWN = dict.fromkeys(SIGNS["drawn"], _EQUAL)
@@ -74,11 +73,7 @@ class Grid:
 
 
 def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
-    """Return a table whose rows can be turned into lines.
-
-    Raises:
-        PayloadError: the columns are not those of any layout; the message names all that is missing.
-    """
+    """Return a table whose rows can be turned into lines, or raise a PayloadError that names all it lacks."""
     notes, lines = rows
     start = list(islice(lines, _SAMPLE))
     for at, (number, row) in enumerate(start):
@@ -109,11 +104,6 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
                 return Grid(path, body, names, where, found.of, found.columns, notes)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header
-    for at, name in enumerate(best[1].names):
-        texts = [row[at] for number, row in start if number > best[0] and any(row) and at < len(row)]
-        if name and texts and all(map(_VERSUS.fullmatch, texts)):
-            fix = "split it into the columns 'player 1' and 'player 2'"
-            raise PayloadError(f"{path}: column {name!r} has two players in a cell: {fix}")
     raise _refusal(path, *best, options)
 
 
@@ -166,6 +156,12 @@ class _Recognizer:
             if pair := header.pair():
                 return _two_players(header, pair, self.path.stem)
             if not has_player and (ordered := header.in_order()):
+                beside = [
+                    name for at, name in enumerate(header.plain) if name[-1:] == "1" and at not in ordered
+                ]
+                if header.plain[ordered[0]][-1:] == "1" and beside:
+                    fix = "write a line for each player, with a race and a place or score"
+                    raise PayloadError(f"{self.path}: {few(beside)} beside several players in a line: {fix}")
                 return _in_order(header, ordered, self.path.stem, self.below)
             rest = [at for at, name in enumerate(header.names) if name and at not in header.used]
             if header.results() == ["place"] and not has_player and rest and all(map(self._names_race, rest)):
@@ -323,12 +319,13 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
 
     def places(row: Sequence[str]) -> tuple[str, str] | None:
         """Return the places of the two, or None if they did not play."""
-        one, two = (row[at].casefold() for at in pair)
-        if {one, two} & UNPLAYED or any(row[at].lower().replace(" ", "") in SIGNS["walkover"] for at in told):
+        walkover = any(row[at].lower().replace(" ", "") in SIGNS["walkover"] for at in told)
+        if walkover or any(cells.is_nobody(row[at]) for at in pair):
             return None
         if winner == pair[0]:
             return _EQUAL if draw is not None and row[draw].lower() in draws else _FIRST
-        if winner is not None and row[winner].lower() not in UNPLAYED:
+        if winner is not None and not cells.is_nobody(row[winner]):
+            one, two = (row[at].casefold() for at in pair)
             won = {**_WINNERS, two: _SECOND, one: _FIRST}
             if row[winner].casefold() not in won:
                 name = reprlib.repr(row[winner])
@@ -383,7 +380,7 @@ def _in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence
             names = re.split(r"\s*/\s*|\s[&+=]\s", row[at])
             names = names if len(names) > 1 and not alone.isdisjoint(names) else [row[at]]
             for each in names:
-                if each.lower() not in ABSENT:
+                if not cells.is_nobody(each):
                     player, word = cells.with_word(each)
                     yield line | {"player": player, "place": word or str(place + shared)}
             shared += len(names) - 1

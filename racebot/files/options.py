@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -39,6 +40,7 @@ _SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
 _ORDINAL = re.compile(r"(?:place |pos |position |player ?|p)(\d{1,4})|(\d{1,4})(?:st|nd|rd|th)(?: place)?")
 
 
+@lru_cache(maxsize=10_000)
 def plain(name: str) -> str:
     """Return a column's name in plain words: `Finish_Time` and `Finish time.` are `finish time`."""
     return " ".join(re.findall(r"[^\W_]+", name.casefold()))
@@ -88,15 +90,10 @@ class Twice(StrEnum):
 class ReadOptions:
     """Options for reading files. Those of commands have the same names, and their help.
 
-    Attributes:
-        columns: the file's own names of columns, by ours.
-        words: what words in place of a result mean, in lower case.
-        where: the texts of each column that a line needs to count.
-        by_time: whether times win over places.
-        teams: whether a table's column `team` makes teams although teammates have different results.
-        goal: of an archive's or table's races, by default the file's name without its ending; for the site's
-            own JSON, the one goal to keep, by default all.
-        known: the names of columns that are recognized.
+    `columns` are the file's own names of columns, by ours, and `known` those that are recognized. `words` are
+    in lower case, and `where` has the texts of each column that a line needs to count. With `by_time`, times
+    win over places; with `teams`, a column `team` makes teams although teammates have different results. The
+    `goal` is that of all races, by default the file's name; of the site's JSON, the one to keep.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -202,7 +199,9 @@ class Header:
             self.at["time"] = hours + minutes + seconds
         units = [unit for at in self.at.get("time", ()) for unit in self._words[at] & _UNITS]
         self._unit = "".join(units) if len(units) == 1 else ""
-        if "race" in self.at and "race" not in given:
+        if "list" in self.at and not {"race", "ended_at"} & {*self.at, *given}:
+            self.at["race"] = self.at.pop("list")
+        elif "race" in self.at and "race" not in given:
             self.at["race"] = self._unclaimed(_SEASONS) + self.at["race"] + self._unclaimed(("heat",))
         if "player" not in given and (first := self._unclaimed(KNOWN["names"]["first"])):
             own, last = self.at.get("player"), self._unclaimed(KNOWN["names"]["last"])
@@ -293,7 +292,9 @@ class Header:
     def pair(self) -> tuple[int, int] | None:
         """Return the positions of the two players of a line, if it has two."""
         named = [self.at[each][0] if each in self.at else None for each in OF_TWO[:2]]
-        found = [named, *(tuple(map(self.find, names)) for names in PAIRS)]
+        third = {"2": "3", "b": "c"}
+        pairs = (names for names in PAIRS if names[1][:-1] + third.get(names[1][-1], "-") not in self.plain)
+        found = [named, *(tuple(map(self.find, names)) for names in pairs)]
         return next(((one, two) for one, two in found if one is not None and two is not None), None)
 
     def in_order(self) -> list[int]:

@@ -37,10 +37,8 @@ class Result:
 class Ranking:
     """Ranks races, and remembers what is worth a note.
 
-    Attributes:
-        contradictions: numbers of lines with a place that their time contradicts.
-        signs: times that may stand for no finish, and how often.
-        places: how many races were ranked in which way, and looked wrong.
+    These are lines with a place that their time contradicts, times that may be `signs` for no finish, and how
+    many races were ranked in which way, and looked wrong: `places`.
     """
 
     options: ReadOptions

@@ -25,12 +25,10 @@ MOST_FILES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class RaceFiles:
-    """The races of one or several files, in their order.
+    """The races of one or several files, in their order, with notes on how the files were read.
 
-    Attributes:
-        factors: what players raced with (a character, a faction, a car), by race name and player.
-        notes: how the files were read, one line each.
-        left_out: races without a result, counted by the reason.
+    `factors` are what players raced with (a character, a faction, a car), by race name and player, and
+    `left_out` counts races without a result by the reason.
     """
 
     results: tuple[RaceResult, ...]
@@ -129,25 +127,25 @@ def _files(path: Path) -> list[Path]:
 
 def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) -> list[RaceResult] | Grid:
     """Return the races of an archive or of the site's JSON, or else a table of entrants."""
-    found: list[RaceResult] | tuple[str, list[Record]] | None = None
+    found: list[RaceResult] | tuple[list[str], list[Record]] | None = None
     if file.kind == "other":
         raise PayloadError(f"{file.path}: XML, HTML, PDF and Parquet are not read: save CSV or JSON")
     try:
         if file.kind == "text":
             found = read_exported(file.lines(), left_out)
         elif file.kind == "json":
-            found = read_document(file.text().read(), left_out)
+            parts = any("part" in name.split("+") for name in (*options.where, *options.columns.values()))
+            found = read_document(file.text().read(), left_out, parts=parts)
     except (ValueError, csv.Error, PayloadError) as error:
         raise PayloadError(f"{file.path}: {error}") from None
     if found is None:
         return _first_recognized(file, file.tables(options.sheet), options)
     if isinstance(found, list):
         return found
-    program, records = found
+    notes, records = found
     header = list(dict.fromkeys(key for record in records for key in record))
     values = ([record.get(key) for key in header] for record in records)
     rows = chain([header], ([str("" if each is None else each).strip() for each in row] for row in values))
-    notes = [f"results of {program}"] if program else []
     return _first_recognized(file, iter([(notes, iter(enumerate(rows, start=1)))]), options)
 
 

@@ -43,6 +43,7 @@ class _Race:
 
     dates: dict[str, int] = field(default_factory=dict)
     results: dict[str | int, Result] = field(default_factory=dict)
+    lists: set[str | None] = field(default_factory=set)
     recorded: bool = True
 
     def finishers(self) -> list[Result]:
@@ -121,8 +122,7 @@ class TableReader:
     def read(self) -> tuple[RaceResult, ...]:
         """Read all lines, and return the races in the order of their first lines.
 
-        Raises:
-            PayloadError: lines cannot be read; each problem names the file, the line, the column and the fix.
+        Raise a PayloadError for lines that cannot be read, each with its number, the column and the fix.
         """
         table, results = self._table, 0
         width = len(table.header)
@@ -201,6 +201,11 @@ class TableReader:
         name = "/".join(filter(None, (self._options.category, " ".join(own) or self._table.path.stem)))
         race = self._races[name]
         race.dates.setdefault(date, number)
+        race.lists.add(line.get("list"))
+        if len(race.lists) > 1 and "race" not in self._options.columns:
+            mine = self._table.columns.get("race") or self._table.columns["ended_at"]
+            fix = f"add --columns race={mine}+list if each is a race, or race={mine} if they are one"
+            raise BadCellError("race", f"entrants of several lists: {fix}")
         race.recorded &= line.get("recorded", "").lower() != "false"
         key = number if self._find else result.entrant.user_id or number
         if key in race.results:
@@ -285,7 +290,7 @@ class TableReader:
             if not player:
                 raise BadCellError("player", "empty: fill it in")
             return player, player
-        if not player or ("name" not in line and player.lower() in NOBODY):
+        if not player or ("name" not in line and cells.is_nobody(player, NOBODY)):
             return None, NO_NAME
         known = sys.intern(player) if "name" in line else self._people.person(player)
         return known, sys.intern(name or known)
@@ -375,10 +380,11 @@ class TableReader:
         equal: Counter[bool] = Counter()
         for race in self._races.values():
             teams: dict[str, list[tuple[object, ...]]] = defaultdict(list)
-            for each in race.finishers():
+            for each in race.results.values():
                 if each.entrant.team:
                     teams[each.entrant.team].append(each.facts())
-            equal.update(len(set(facts)) == 1 for facts in teams.values() if len(facts) > 1)
+            finished = (facts for facts in teams.values() if any(fact[0] is DONE for fact in facts))
+            equal.update(len(set(facts)) == 1 for facts in finished if len(facts) > 1)
         if equal[False] > equal[True]:
             for each in (each for race in self._races.values() for each in race.results.values()):
                 each.entrant.team = None

@@ -28,12 +28,8 @@ _submit: ContextVar[Callable[..., Any] | None] = ContextVar("submit", default=No
 def cores(cluster: str | None = None) -> Iterator[None]:
     """Run all `spread` calls inside the block in a process per core, or in `LOKY_MAX_CPU_COUNT` processes.
 
-    Args:
-        cluster: the address of a Dask scheduler whose workers are to run the calls instead.
-
-    Raises:
-        MissingExtraError: Dask is not installed.
-        SettingsError: the scheduler cannot be reached, has lost its workers, or has one with other versions.
+    With a `cluster`, the address of a Dask scheduler, its workers run them. Raise a SettingsError if it
+    cannot be reached, has lost its workers, or has one with other versions.
     """
     if cluster is None:
         with joblib.parallel_config(backend="loky", n_jobs=-1):

@@ -149,8 +149,7 @@ def evaluate(
             count as new in their first race of a history.
         progress: called with the number of finished replays and their total number.
 
-    Raises:
-        ModelError: a model is unknown, cannot rate a race, or cannot carry ratings over.
+    Raise a ModelError for a model that is unknown, or cannot rate a race or carry ratings over.
     """
     calls = [(history, entry, since, earlier) for history in histories for entry in entries]
     runs = []

@@ -113,12 +113,9 @@ def fit(
 ) -> Fit:
     """Fit all parameters of a model, and of its alternatives, to a history.
 
-    Args:
-        parameters: the current parameters, which the fit must beat once their odds are fitted.
-        progress: called with the number of finished searches and their total number.
-
-    Raises:
-        ModelError: there are fewer than `RATINGS_FROM` races, or the model has nothing to fit.
+    It must beat the current `parameters` once their odds are fitted. `progress` is called with the number of
+    finished searches and their total number. Raise a ModelError if there are fewer than `RATINGS_FROM` races,
+    or if the model has nothing to fit.
     """
     comparisons = sum(race.outcome.size - 1 for race in history.races)
     if len(history) < RATINGS_FROM and comparisons < 10 * RATINGS_FROM:

@@ -54,9 +54,7 @@ class History:
         """Collect the races that can be rated: recorded ones, and those that count on a leaderboard.
 
         If a race is given twice, the last one counts. `left_out` counts races without a result, by reason.
-
-        Raises:
-            PayloadError: a result has no comparable times or places.
+        Raise a PayloadError if a result has no comparable times or places.
         """
         given = {result.name: result for result in results}
         reasons = Counter(left_out or {})
@@ -140,8 +138,7 @@ class Step(NamedTuple):
 def newcomers(model: RatingModel, history: History) -> FloatArray:
     """Return a table of newcomers' states: shape [players, k], or [candidates, players, k].
 
-    Raises:
-        ModelError: races are to be rated by team, and the model would rate them as if there were no teams.
+    Raise a ModelError if races are to be rated by team, and the model does not rate teams.
     """
     if history.by_team and not model.rates_teams:
         raise ModelError(
@@ -169,10 +166,8 @@ class Earlier:
 def at_start(model: RatingModel, history: History, earlier: Earlier | None = None) -> FloatArray:
     """Return the table of states at the start of a history, shaped like `newcomers`.
 
-    Players who are not in the earlier history are newcomers.
-
-    Raises:
-        ModelError: the model cannot carry ratings over.
+    Players who are not in the earlier history are newcomers. Raise a ModelError if the model cannot carry
+    ratings over.
     """
     table = newcomers(model, history)
     if earlier is None:

@@ -14,8 +14,7 @@ The sources leave some choices open. Here:
 
 - Members of a group (DNFs, or equal times) share the mean of their places, and equal ratings share the mean
   of their ranks. Pairs within a group were not observed, so pair metrics leave them out.
-- Rank metrics and Kendall's τ are averaged over races. Pair metrics are averaged over all pairs of all
-  races, so larger races have more weight. SSE is a sum.
+- Rank metrics and Kendall's τ are averaged over races, pair metrics over all pairs. SSE is a sum.
 - A *view* only counts some entries of a race. Ranks and precision are still those of the whole race, and a
   pair counts half for each member in the view.
 """
@@ -186,17 +185,14 @@ class Figures:
     """All metrics of one view. Figures without any case are NaN.
 
     Attributes:
-        misordered: share of pairs in which the lower-rated entrant was placed better; equal ratings count
-            half ("Kendall tau" in the first source).
+        misordered: share of pairs in the wrong order; equal ratings count half ("Kendall tau" in a source).
         log_loss: mean log loss over pairs, in nats.
         sse: sum of squared errors of the win probabilities, over pairs.
         calibration_error: expected calibration error of the win probabilities.
         pair_accuracy: share of pairs in which the favorite was placed better; even odds count half.
         kendall: τ, concordant minus discordant pairs, divided by all pairs; equal ratings are neither.
-        accuracy: share of exactly predicted ranks.
-        mae: mean absolute error of ranks.
-        mrr: mean of 1/(1 + error).
-        ap: mean of P(i)/(1 + error).
+        accuracy, mae: share of exactly predicted ranks, and mean absolute error of ranks.
+        mrr, ap: means of 1/(1 + error), and of P(i)/(1 + error).
         ndcg: mean of 1/(1 + error), weighted by 1/log₂(i + 1).
     """
 

@@ -106,8 +106,7 @@ def tune(
     Ratings continue from the first half into the second, for both the initial and the tuned parameters.
 
     Args:
-        parameters: parameters that differ from the model's defaults. The search starts from them.
-        search: the parameters to vary; see `dimensions`. By default all that change a prediction.
+        parameters, search: see `dimensions`. By default, all that change a prediction are varied.
         progress: called after each generation, with its number and the best figure so far.
 
     Raises:
@@ -177,9 +176,7 @@ def dimensions(
     Args:
         parameters: parameters that differ from the defaults. The search starts from them.
         search: names to vary. By default all with a declared range, but those that are switched off (None).
-
-    Raises:
-        ModelError: a name is unknown, or the model declares no range for it.
+            Raise a ModelError for an unknown name, or one without a range.
     """
     model = create(key, parameters)
     ranges = {declaration.name: declaration.metadata["search"] for declaration in declared(type(model))}
