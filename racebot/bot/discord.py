@@ -224,10 +224,8 @@ class DiscordSender:
 def race_embeds(ledger: Ledger, settings: Settings, post: Post, rated: Sequence[RatedRace]) -> list[Embed]:
     """Return what a post shows of its race: a part for each leaderboard of the channel, or its withdrawal.
 
-    Nothing changes in a channel whose leaderboards all moved to others.
-
-    Raises:
-        RacebotError: the race is being rated again.
+    Nothing changes in a channel whose leaderboards all moved to others. A race that is being rated again is
+    a `RacebotError`.
     """
     if any(each.note == RATED_LATER for each in rated):
         raise RacebotError(f"{post.race}: {RATED_LATER}")

@@ -131,10 +131,8 @@ class People(LedgerTable):
     def subject(self, text: str) -> Player:
         """Return the one player with an id or a full name. A name alone never matches.
 
-        Players who have not raced but gave an order in chat are known by id only.
-
-        Raises:
-            NoSuchEntryError: no player, or more than one, has that id or full name.
+        Players who have not raced but gave an order in chat are known by id only. None, or more than one, is
+        a `NoSuchEntryError`.
         """
         players, full = Players(self._connection), split_full_name(text)
         if (player := players.get(text)) is not None:
@@ -202,10 +200,8 @@ class People(LedgerTable):
     def apply(self, player: str, corrected_at: datetime | None = None) -> None:
         """Apply the orders to a player's stored name and to all stored results with this player.
 
-        A merge, which changes ratings, gives the time of the correction.
-
-        Raises:
-            DamagedRaceError: one of these results cannot be read.
+        A merge, which changes ratings, gives the time of the correction. A result that cannot be read is a
+        `DamagedRaceError`.
         """
         for name, result, fingerprint in self._results_with(player):
             amended = self.amended(result)

@@ -127,12 +127,9 @@ class Ledger:
         return target
 
     def belong_to(self, site: str, *, learn: bool = True) -> None:
-        """Check that the races come from this site: two sites may have races of one name.
+        """Raise `LedgerError` unless the races come from this site: two sites may have races of one name.
 
         With `learn`, store its host if none is known.
-
-        Raises:
-            LedgerError: they come from another site.
         """
         host = urlsplit(site).hostname
         if learn:

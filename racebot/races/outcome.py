@@ -109,10 +109,8 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Pla
     """Return the partial ordering of a result's rated entrants.
 
     Leaves out entrants who are still racing, and entrants without an account, though these keep their places.
-    Rows are sorted by group, then by user id, so that they do not depend on the site's order.
-
-    Raises:
-        PayloadError: finishers without comparable times or places, or an entrant listed twice.
+    Rows are sorted by group, then by user id, so that they do not depend on the site's order. Finishers
+    without comparable times or places, or an entrant listed twice, are a `PayloadError`.
     """
     entrants, times, places, by_team = _placed(result, teams)
     finishes = sorted({time for time in times if time is not None})

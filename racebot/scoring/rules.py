@@ -103,9 +103,19 @@ def par_of(times: Sequence[float], entrants: int, rules: Rules) -> Par | None:
 
 
 _SGL = {"par": [[0, 3], [20, 4]], "lowest": 10, "mean_over": 3, "needed": 3}
-_STANDARD: dict[str, Any] = {"par": 7, "full": 1000, "lowest": 100, "highest": 1100}
-_STANDARD |= {"first": 8, "drop_forfeits": True, "drop_best_from": 2, "best": 4}
-_STANDARD |= {"mean_over": None, "needed": 5, "needed_are": "finished"}
+_STANDARD: dict[str, Any] = {
+    "par": 7,
+    "full": 1000,
+    "lowest": 100,
+    "highest": 1100,
+    "first": 8,
+    "drop_forfeits": True,
+    "drop_best_from": 2,
+    "best": 4,
+    "mean_over": None,
+    "needed": 5,
+    "needed_are": "finished",
+}
 NAMED: Mapping[str, Mapping[str, Any]] = {
     "sgl-2023": _SGL | {"first": 5, "drop_best_from": 4, "drop_worst_from": 5},
     "sgl-2024": _SGL | {"first": 6, "drop_worst_from": 4},
@@ -121,10 +131,7 @@ for the others, https://github.com/midoshouse/midos.house."""
 def rules_of(given: str | Mapping[str, Any], **more: object) -> Rules:
     """Return the rules of a named set, or of a table of parts that may name its set as `rules`.
 
-    `more` are parts that hold unless they are None.
-
-    Raises:
-        SettingsError: a name or a part is unknown, or a value is out of range.
+    `more` are parts that hold unless they are None. A wrong name, part or value is a `SettingsError`.
     """
     parts: dict[str, Any] = {"rules": given} if isinstance(given, str) else dict(given)
     name = parts.pop("rules", "")

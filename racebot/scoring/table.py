@@ -112,10 +112,7 @@ def score_race(result: RaceResult, rules: Rules, teams: TeamPolicy) -> ScoredRac
     """Score a race. Return None for a team race that does not count.
 
     Only `TeamPolicy.INDIVIDUAL` counts team races. Entrants without an account, and those who are still
-    racing, are part of the field and have no score.
-
-    Raises:
-        PayloadError: a finisher has no time.
+    racing, are part of the field and have no score. A finisher without a time is a `PayloadError`.
     """
     if result.team_race and teams is not TeamPolicy.INDIVIDUAL:
         return None

@@ -31,10 +31,8 @@ ENV_HEADING = """\
 def write_env(env: Path, values: Mapping[str, str | None]) -> None:
     """Set variables in `.env`, and keep its other lines. None removes a variable.
 
-    A new file is readable by its owner only.
-
-    Raises:
-        SettingsError: the file cannot be read or written, or cannot hold one of the values.
+    A new file is readable by its owner only. One that cannot be read or written, or cannot hold one of the
+    values, is a `SettingsError`.
     """
     env = env.resolve()  # a link stays a link
     try:
@@ -94,10 +92,8 @@ def write_leaderboard(
 ) -> None:
     """Write the model and parameters of one leaderboard into its table of racebot.toml.
 
-    A missing file or table is added, with the leaderboard's name, category and goals.
-
-    Raises:
-        SettingsError: the file cannot be read or written.
+    A missing file or table is added, with the leaderboard's name, category and goals. Raises as
+    `edit_leaderboards` does.
     """
     written = {name: "none" if value is None else value for name, value in parameters.items()}
 

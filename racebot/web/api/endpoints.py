@@ -152,14 +152,21 @@ def all_events(request: PageRequest) -> types.EventsAnswer:
 
 def one_event(request: PageRequest, event: str) -> types.EventAnswer | None:
     for report in event_reports(request.view.ledger, event):
-        facts = attrgetter("user_id", "name", "status", "seconds")
         results = [
             types.EventResult(
-                *facts(who := each.entrant),
-                *(each.source, each.proof, each.comment),
-                *(who.penalty and who.penalty / 1e6, who.penalty_reason, each.note),
+                id=who.user_id,
+                name=who.name,
+                status=who.status,
+                finish_time=who.seconds,
+                source=each.source,
+                proof=each.proof,
+                comment=each.comment,
+                penalty=who.penalty and who.penalty / 1e6,
+                penalty_reason=who.penalty_reason,
+                note=each.note,
             )
             for each in report.results
+            for who in [each.entrant]
         ]
         sources = [source.name for source in report.sources]
         return types.EventAnswer(_summary(request.view, report), sources, results)

@@ -169,10 +169,7 @@ def serve(
 ) -> None:
     """Serve the pages until the process is told to stop. Port 0 takes any free one.
 
-    `opened` is called with the server's address once the port is open.
-
-    Raises:
-        OSError: the port cannot be opened.
+    `opened` is called with the server's address once the port is open, or `OSError` raised if it cannot be.
     """
     server: uvicorn.Server | None = None
     app = application(database, publication, lambda: server is not None and server.should_exit)

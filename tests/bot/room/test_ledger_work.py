@@ -104,6 +104,11 @@ TRANSCRIPTS = {
     "a race that counts again": ("ann sent over sent ann", ["announced: Ann"]),
     "a race that counts again with another result": ("ann sent over sent bo", ["announced: Bo"]),
     "a race that stops to count again": ("ann sent over sent ann sent over", ["withdrawn"]),
+    "a withdrawn race that comes back a day later": (
+        "ann sent over sent day-later ann",
+        ["announced: Ann"],
+    ),
+    "a withdrawn race that seems to count for a moment": ("ann sent over sent ann over", []),
     "a cancelled race that comes back": ("goes-on cancelled ann", ["announced: Ann"]),
     "a restart": ("ann sent restart ann", []),
     "a change after a restart": ("ann sent restart bo", ["corrected: Bo"]),
@@ -373,16 +378,6 @@ def test_an_unknown_race_that_is_over_or_polled_changes_nothing(follower: Follow
     assert dump(follower.ledger) == before
 
 
-def test_a_stale_answer_does_not_withdraw_twice(follower: Follower) -> None:
-    over = replace(seen(FINISHED), recordable=False)
-    follower.announce(FINISHED)
-    follower.read(over)
-    assert follower.deliver() == [DEFAULT_TEXTS.withdrawn]
-    follower.read(seen(FINISHED))
-    follower.read(over)
-    assert waiting(follower) == []
-
-
 @pytest.mark.parametrize(
     ("events", "settled", "followed"),
     [
@@ -421,17 +416,6 @@ def test_a_recorded_race_stays_rated_when_its_goal_counts_no_more(following: Fol
 
 
 # Races that come back
-
-
-def test_a_withdrawn_race_that_comes_back_is_announced_however_late(follower: Follower, clock: Clock) -> None:
-    follower.announce(FINISHED)
-    follower.frame(seen(NEVER))
-    follower.deliver()
-    clock.advance(hours=30)
-    follower.read(seen(FINISHED))
-    assert follower.read(seen(FINISHED))
-    follower.show_final(FINISHED)
-    assert len(waiting(follower)) == 1
 
 
 @pytest.mark.parametrize(
