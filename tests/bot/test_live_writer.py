@@ -273,11 +273,9 @@ async def test_failure_to_write_disturbs_nothing_and_is_logged_once(
 
     monkeypatch.setattr(live_writer, "write_live", write)
     await writing.shown(opened("ann", "bo"))
-    await writing.stop()
     writing.path.unlink()
     writing.path.mkdir()
     before = tries
-    writing.start()
     writing.writer.update(opened("ann", "bo", "cy"))
     await until(lambda: tries > before + 2)
     assert sum(writing.path.name in record.message for record in caplog.records) == 1
