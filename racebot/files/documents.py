@@ -254,7 +254,7 @@ def _of_entrants(found: Iterable[_Found], parts: bool) -> tuple[list[str], list[
         (path, at if "result" in tells[path][0] else at[:-1], row) for path, at, row in kept if path in used
     ]
     number = {at: n for n, at in enumerate(dict.fromkeys(at for _, at, _ in kept), start=1)}
-    by_list = len(number) > 1 and all("player" in tells[path][0] for path in used)
+    by_list = len(number) > 1 and not any("player" in tells[path][1] - tells[path][0] for path in used)
     records: list[Record] = [
         ({"list": number[at]} if by_list else {}) | ({"part": used[path]} if several[1:] else {}) | dict(row)
         for path, at, row in kept

@@ -174,14 +174,23 @@ class _Recognizer:
             if has_race and not has_player and len(columns) > 1 and differ:
                 return self._wide(False, columns)
         if has_player and header.results():
-            asks = header.results() == ["time"] and "time" not in self.options.columns
-            asks = asks and "finish" in header.plain[header.at["time"][0]]
-            clock = header.find("start", "start time") if asks else None
-            if clock is not None and any(":" in row[clock] for row in self.below):
-                fix = "add a column time with what lies between; if not, --columns time=NAME"
-                raise PayloadError(f"{self.path}: are starts and finishes times of day? If so, {fix}")
+            if header.results() == ["time"] and "time" not in self.options.columns:
+                self._ask_about_times(header.at["time"][0])
             return Lines(lambda _, row: [header.texts(row)], header.titles())
         return None
+
+    def _ask_about_times(self, at: int) -> None:
+        """Refuse finishes that may be times of day, and times that may lack penalties."""
+        header, name = self.header, self.header.plain[at]
+        clock = header.find("start", "start time") if "finish" in name else None
+        if clock is not None and any(":" in row[clock] for row in self.below):
+            fix = "add a column time with what lies between; if not, --columns time=NAME"
+            raise PayloadError(f"{self.path}: are starts and finishes times of day? If so, {fix}")
+        added = None if TOTAL.fullmatch(name) else header.find(*KNOWN["penalty"])
+        if added is not None and any(set("123456789").intersection(row[added]) for row in self.below):
+            names = f"{header.names[at]!r} include {header.names[added]!r}"
+            fix = f"add --columns time={cells.quoted(header.names[at])}; if not, add a column of the sums"
+            raise PayloadError(f"{self.path}: does {names}? If so, {fix}")
 
     def _results(self) -> list[int]:
         """Return the columns that hold places, times, scores or words only, and that are no totals."""
@@ -261,9 +270,8 @@ class _Recognizer:
         """Choose the places of columns such as `Spa Pos` and `Spa Pts`, or times, and name them by race."""
         parts = {at: self.header.plain[at].rpartition(" ") for at in columns}
         for kind in [told] if told else RESULTS:
-            races = {
-                at: race for at, (race, _, what) in parts.items() if race and what in KNOWN["columns"][kind]
-            }
+            known = {*KNOWN["columns"][kind], *(["finish"] if kind == "place" else [])}
+            races = {at: race for at, (race, _, what) in parts.items() if race and what in known}
             if races and [*races.values()] == [*dict.fromkeys(race for race, _, _ in parts.values())]:
                 for at in races:
                     self.header.names[at] = re.sub(r"[\W_]*[^\W_]+\W*$", "", self.header.names[at])

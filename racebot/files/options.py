@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 from racebot.errors import SettingsError
@@ -195,7 +195,8 @@ class Header:
             if ours in options.known.keys() - given.keys() - self.at.keys():
                 self._claim_alike(ours, below)
         hours, minutes, seconds = map(self._unclaimed, KNOWN["clock"])
-        if "time" not in {*self.at, *given} and minutes and seconds and "time" in options.known:
+        clock = minutes and seconds and not self._unclaimed(KNOWN["fractions"])
+        if clock and "time" not in {*self.at, *given} and "time" in options.known:
             self.at["time"] = hours + minutes + seconds
         units = [unit for at in self.at.get("time", ()) for unit in self._words[at] & _UNITS]
         self._unit = "".join(units) if len(units) == 1 else ""
@@ -213,6 +214,9 @@ class Header:
         for ours in {"place", "time"} if by_score and "score" in self.at else {"score"}:
             if ours not in given:
                 self.at.pop(ours, None)
+        standing = [at for at in self.at.get("place", ()) if self.plain[at] in KNOWN["season_places"]]
+        if standing and "place" not in given and self._rivals("place", *standing):
+            del self.at["place"]
         self.used = {at for positions in self.at.values() for at in positions}
 
     def _unclaimed(self, names: Iterable[str]) -> tuple[int, ...]:
@@ -230,12 +234,19 @@ class Header:
             finish = timed if ours == "time" else ours == "place" and "finish" in own and not timed
             if at not in used and own and own <= known | _BESIDE[ours] and (own & known or finish):
                 found.append(at)
-        if len(found) == 1:
+        if len(found) == 1 and (ours == "player" or not self._rivals(ours, found[0])):
             self.at[ours] = (found[0],)
         elif not found and ours == "player":
             self.at.pop("team", None)
             if of_team := self._unclaimed(KNOWN["names"]["teams"]):
                 self.at[ours] = of_team
+
+    def _rivals(self, ours: str, at: int) -> bool:
+        """Return whether other columns than those of totals have one of our names among others, too."""
+        free = {*range(len(self.names))} - {at, *chain(*self.at.values())}
+        return any(
+            self._words[each] & {*COLUMNS[ours]} and not TOTAL.fullmatch(self.plain[each]) for each in free
+        )
 
     def splits(self, columns: Sequence[int], below: Sequence[Sequence[str]]) -> tuple[list[int], int | None]:
         """Return columns of times that may be parts of one race, and that of its time if they surely are.

@@ -76,9 +76,12 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     if 2 * places["with times as gaps"] > places["timed"] and not places["races"]:
         fix = "write +0:12, or sort the lines by their times if they are none"
         raise PayloadError(f"{file.path}: times after the first of each race look like gaps: {fix}")
-    if 2 * places["without a first"] > places["races"]:
+    if 0 < places["races"] <= 2 * places["without a first"]:
         races = counted(places["without a first"], "race")
-        fix = f"if more is better, add --columns score={column}; if less is, add --lowest-wins to it"
+        fix = (
+            f"if more is better, add --columns score={column}; if less is, add --lowest-wins to it; if these "
+        )
+        fix += "are parts of one race, join files, or add --columns race="
         raise PayloadError(f"{file.path}, column {column}: {races} without a place 1: {fix}")
     told = options.lowest_wins or {"score", "cells"} & options.columns.keys()
     if 2 * places["scored as places"] > places["scored"] and not told:

@@ -32,8 +32,7 @@ class Complaints:
     """Counts of unfair-looking changes, which should all be 0.
 
     Attributes:
-        unfinished_gains: players who did not finish but gained points.
-        last_gains: players in last place, finished or not, who gained points.
+        unfinished_gains, last_gains: players who did not finish, or came last, but gained points.
         winner_losses: winners who lost points.
         unequal_ties: pairs with equal places and equal states, but different changes. The state includes the
             race count if the model uses it.
