@@ -12,7 +12,7 @@ import hashlib
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, wraps
 from inspect import isfunction
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +27,7 @@ from racebot.ratings import registry  # noqa: F401 - loads all models
 from racebot.ratings.kernel import KernelModel, KernelRace, PastRace, clamped_group
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.hurdle import after_order, after_race, after_race_of_units
-from racebot.ratings.numerics.expectation_propagation import jointly
+from racebot.ratings.numerics.expectation_propagation import inverse, wins
 from racebot.ratings.numerics.order import crowd_level, crowd_moments, on_windows, posterior_moments
 from racebot.ratings.numerics.order_grid import (
     MARGIN,
@@ -38,23 +38,10 @@ from racebot.ratings.numerics.order_grid import (
     sums,
     tilted,
 )
-from racebot.ratings.numerics.truncated_normal import pair_moments
+from racebot.ratings.numerics.truncated_normal import pair_moments, win
 
 _BLOCK = 256
 """Number of races that compiled code rates at a time."""
-
-_REPLACED = (
-    after_race,
-    crowd_level,
-    crowd_moments,
-    densities,
-    integral,
-    jointly,
-    kernels,
-    posterior_moments,
-    sums,
-)
-"""Functions that compiled code replaces below."""
 
 _SUMS: Any = {"fastmath": {"reassoc", "contract", "nsz"}}
 """Lets Numba add in any order."""
@@ -62,18 +49,29 @@ _SUMS: Any = {"fastmath": {"reassoc", "contract", "nsz"}}
 _INLINED = (after_order, after_race_of_units)
 """Functions that are called once. Numba would optimize all that they call once more for each of them."""
 
-# Compiled code may call any other function of these modules.
-for _module in [module for name, module in sys.modules.items() if name.startswith("racebot.ratings.")]:
-    for _function in list(vars(_module).values()):
-        own = isfunction(_function) and _function.__module__ == _module.__name__
-        if own and _function not in _REPLACED:
-            register_jitable(inline="always" if _function in _INLINED else "never")(_function)
+_replaced: set[Callable[..., Any]] = set()
 
 
+def _in_place_of(function, **options):
+    """Decorate what compiled code runs in place of a function of the same arguments."""
+
+    def register(replacement):
+        @wraps(replacement)
+        def chosen(*_types):
+            return replacement
+
+        _replaced.add(function)
+        overload(function, **options)(chosen)
+
+    return register
+
+
+@_in_place_of(after_race, inline="always")
 def _of_units(skills, race, hurdle, steps):
     return after_race_of_units(skills, race, hurdle, steps)
 
 
+@_in_place_of(posterior_moments)
 def _moments(means, scales, places):
     if len(means) == 2:
         return pair_moments(means, scales)
@@ -82,14 +80,17 @@ def _moments(means, scales, places):
     return [x for x in first], [x for x in second]  # noqa: C416 - for Numba
 
 
+@_in_place_of(crowd_level)
 def _crowd_level(windows, a, b, level, start, side):
     return np.full_like(level, np.nan)
 
 
+@_in_place_of(crowd_moments)
 def _crowd_moments(windows, a, b, below, level, start, first, second):
     pass
 
 
+@_in_place_of(densities)
 def _densities(windows):
     found = [np.empty(0) for _ in range(0)]
     for row in tilted(windows):
@@ -108,6 +109,7 @@ def _densities(windows):
     return found
 
 
+@_in_place_of(kernels)
 def _kernels(windows):
     """Return the nearest weights, followed by the decay per step."""
     rates = windows.step * np.array(windows.rates)
@@ -116,6 +118,7 @@ def _kernels(windows):
     return [row for row in np.concatenate((nearest, decay), axis=1)]  # noqa: C416 - for Numba
 
 
+@_in_place_of(integral, jit_options=_SUMS)
 def _integral(values, start, kernel, low, high, side):
     points, size = len(values), high - low
     first = low - start if side > 0 else start + points - high
@@ -133,6 +136,7 @@ def _integral(values, start, kernel, low, high, side):
     return found
 
 
+@_in_place_of(sums, jit_options=_SUMS)
 def _sums(values):
     total = linear = square = 0.0
     for k in range(len(values)):
@@ -142,20 +146,40 @@ def _sums(values):
     return total, linear, square
 
 
-def _no_evidence(means, variances, winners, losers, margins, rounds, tolerance):
-    return [math.nan for _ in means], [math.nan for _ in means]
+@_in_place_of(inverse)
+def _inverse(matrix):
+    """Eliminate, but skip zeros: units are only compared with their neighbors."""
+    size = len(matrix)
+    found = np.eye(size)
+    for step in range(2 * size):
+        j = step if step < size else 2 * size - 1 - step
+        for i in range(j + 1, size) if step < size else range(j):
+            factor = matrix[i, j] / matrix[j, j]
+            if factor != 0.0:
+                for k in range(j, size):
+                    matrix[i, k] -= factor * matrix[j, k]
+                for k in range(size):
+                    found[i, k] -= factor * found[j, k]
+    for i in range(size):
+        for k in range(size):
+            found[i, k] /= matrix[i, i]
+    return found
 
 
-# Comparisons that form cycles are left to plain Python, and so are teams.
-overload(after_race, inline="always")(lambda skills, race, hurdle, steps: _of_units)
-overload(crowd_level)(lambda windows, a, b, level, start, side: _crowd_level)
-overload(crowd_moments)(lambda windows, a, b, below, level, start, first, second: _crowd_moments)
-overload(posterior_moments)(lambda means, scales, places: _moments)
-overload(densities)(lambda windows: _densities)
-overload(kernels)(lambda windows: _kernels)
-overload(integral, jit_options=_SUMS)(lambda values, start, kernel, low, high, side: _integral)
-overload(sums, jit_options=_SUMS)(lambda values: _sums)
-overload(jointly)(lambda means, variances, winners, losers, margins, rounds, tolerance: _no_evidence)
+@_in_place_of(wins)
+def _wins(t, margin):
+    found = np.empty((2, t.size))
+    for k in range(t.size):
+        found[0, k], found[1, k] = win(t[k], margin[k])
+    return found
+
+
+# Compiled code may call any other function of these modules.
+for _module in [module for name, module in sys.modules.items() if name.startswith("racebot.ratings.")]:
+    for _function in list(vars(_module).values()):
+        own = isfunction(_function) and _function.__module__ == _module.__name__
+        if own and _function not in _replaced:
+            register_jitable(inline="always" if _function in _INLINED else "never")(_function)
 
 
 class RaceBlock(NamedTuple):

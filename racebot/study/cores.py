@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from functools import cache
 from typing import Any, TypeVar
 
@@ -49,7 +50,7 @@ def cores(cluster: str | None = None) -> Iterator[None]:
     @cache
     def sent(races: History | Earlier) -> Any:
         # As the result of a task, unlike scattered data, it is made again if a worker is lost.
-        return client.submit(_same, races)
+        return client.submit(copy, races)
 
     def submit(function: Callable[..., T], *call: Any) -> Any:
         given = (sent(each) if isinstance(each, History | Earlier) else each for each in call)
@@ -79,7 +80,3 @@ def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iter
     jobs = None if len(calls) > 1 else 1  # None: as many as the block has
     run = joblib.Parallel(n_jobs=jobs, return_as="generator")
     yield from run(joblib.delayed(function)(*call) for call in calls)
-
-
-def _same(value: T) -> T:
-    return value

@@ -41,7 +41,8 @@ def update(
     finish, place, limit = steps[0], steps[1], steps[2]
     ratings = [rating for rating in before[0]]  # noqa: C416 - for Numba
     means = ratings if len(race.sizes) == len(ratings) else of_teams(ratings, race, 1)
-    gradient = finishers_gradient(means, race)
+    # Of the finishers' order; others have 0.
+    gradient = order_gradient(means, race.group, race.worst_first, False, False)
     for i in range(len(ratings)):
         k, rating = race.unit[i], ratings[i]
         rate = learning_rate_at(rating, settings.bends) / race.sizes[k]
@@ -66,35 +67,6 @@ def hurdle_gradient(rating: float, unfinished: bool, level: float, width: float)
     """Return the gradient of the log-likelihood of a finish or DNF, where P(finish) = logistic((r - a)/b)."""
     chance = logistic((rating - level) / width)
     return -chance / width if unfinished else (1.0 - chance) / width
-
-
-def finishers_gradient(ratings: list[float], race: KernelRace) -> list[float]:
-    """Return the gradient of the log-likelihood of the finishers' order, 0 for others.
-
-    Finishers are eliminated one by one, each with probability e^(-r) / M, where M is the sum over the
-    remaining finishers. The order within a shared place is marginalised.
-    """
-    order = race.worst_first
-    count = len(order)
-    for k in range(count - 1):
-        if race.group[order[k]] == race.group[order[k + 1]]:
-            return order_gradient(ratings, race.group, order, False, False)
-    moves = [0.0 for _ in ratings]
-    rates = [math.exp(-rating) for rating in ratings]
-    mass = 0.0
-    masses = [0.0 for _ in ratings]
-    for k in range(count - 1, -1, -1):
-        mass = mass + rates[order[k]]
-        masses[order[k]] = mass
-    shares = 0.0
-    for k in range(count):
-        i = order[k]
-        if k < count - 1:
-            shares = shares + 1.0 / masses[i]
-            moves[i] = rates[i] * shares - 1.0
-        else:
-            moves[i] = rates[i] * shares
-    return moves
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -205,24 +205,26 @@ def jointly(
     """Return the evidence from any set of wins, including cycles, updating all comparisons at once.
 
     Between truncations, linear algebra keeps the joint Gaussian of all performances exact. For a tree, the
-    result is that of `through_layers`. It does not depend on the listing order. Not compiled.
+    result is that of `through_layers`. It does not depend on the listing order.
     """
     prior_mean, prior_variance, margin = np.array(means), np.array(variances), np.array(margins)
-    a, b = np.array(winners), np.array(losers)
+    a, b, n = np.array(winners), np.array(losers), len(means)
     # Unknowns are deviations from the prior means. Each comparison has a Gaussian for its difference.
     expected = prior_mean[a] - prior_mean[b]
-    ends = np.concatenate([b, a])
+    ends = np.concatenate((b, a))
     narrowest = _SHARPEST * (prior_variance[a] + prior_variance[b])
     precision, weighted = np.zeros_like(expected), np.zeros_like(expected)
     previous = np.full_like(expected, np.inf)
     moved = inf
     for _ in range(rounds):
-        matrix = np.diag(1.0 / prior_variance + np.bincount(ends, np.tile(precision, 2), len(means)))
-        matrix[a, b] = matrix[b, a] = -precision
-        covariance = np.linalg.inv(matrix)
+        matrix = np.zeros(n * n)
+        matrix[:: n + 1] = 1.0 / prior_variance + np.bincount(ends, np.concatenate((precision, precision)), n)
+        matrix[b * n + a] = matrix[a * n + b] = -precision
+        covariance = inverse(matrix.reshape(n, n))
         pull = weighted - precision * expected
-        deviation = covariance @ np.bincount(ends, np.concatenate([-pull, pull]), len(means))
-        spread = (covariance[a, a] - covariance[b, a]) - (covariance[a, b] - covariance[b, b])
+        deviation = covariance @ np.bincount(ends, np.concatenate((-pull, pull)), n)
+        variance, shared = np.diag(covariance), covariance.ravel()
+        spread = (variance[a] - shared[b * n + a]) - (shared[a * n + b] - variance[b])
         # The cavity is the marginal of the difference without the comparison's message.
         v = spread / (1.0 - spread * precision)
         m = (expected + (deviation[a] - deviation[b]) - spread * weighted) / (1.0 - spread * precision)
@@ -236,8 +238,12 @@ def jointly(
         if moved <= tolerance or before <= moved < _ROUNDING:
             break
         previous = t
-    variance = np.diagonal(covariance)
-    return (1.0 / variance - 1.0 / prior_variance).tolist(), (deviation / variance).tolist()
+    return list(1.0 / variance - 1.0 / prior_variance), list(deviation / variance)
+
+
+def inverse(matrix: FloatArray) -> FloatArray:
+    """Invert a positive definite matrix."""
+    return np.asarray(np.linalg.inv(matrix), np.float64)
 
 
 def wins(t: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
