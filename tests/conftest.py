@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -44,8 +45,8 @@ settings.load_profile("tests")
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Run twice as many tests at a time as there are cores, since many wait for another process."""
-    return 2 * len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2 * (os.cpu_count() or 1)
+    """Run one test more at a time than there are cores, since many wait for another process."""
+    return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -68,8 +69,17 @@ def clock() -> Clock:
     return Clock()
 
 
+@pytest.fixture(scope="session")
+def empty_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a ledger to copy, which takes a fifth of the time of making one."""
+    path = tmp_path_factory.mktemp("empty") / "ledger.db"
+    Ledger.open(path).close()
+    return path
+
+
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
+def ledger(tmp_path: Path, empty_ledger: Path) -> Iterator[Ledger]:
+    shutil.copyfile(empty_ledger, tmp_path / "ledger.db")
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         yield ledger
 
