@@ -9,7 +9,6 @@ from racebot.errors import SettingsError
 from racebot.ledger.rows import Leaderboard
 from racebot.queries.standings import Listing, listing_of
 from racebot.races.outcome import TeamPolicy
-from racebot.ratings.registry import DEFAULT_MODEL
 from racebot.scoring.rules import rules_of
 from racebot.settings.model import Settings
 from racebot.settings.sources import load
@@ -314,20 +313,11 @@ def test_a_leaderboard_that_cannot_carry_over_is_refused_by_name(
         + season("S1", "S0", category="ours", model="pairwise-elo")
         + season("S2", "S1", category="ours", model="pairwise-elo"),
     ],
-    ids=["a chain", "of its own category"],
+    ids=["a chain", "of its own category, with names of another"],
 )
 def test_a_season_may_carry_over_from_another(folder: Path, tables: str) -> None:
     toml(folder, tables)
     assert rating_rules(load()).named[-1].carry is not None
-
-
-def test_two_categories_can_each_have_a_leaderboard_with_the_same_name(folder: Path) -> None:
-    toml(
-        folder,
-        "[[leaderboards]]\nname = 'X'\ngoals = ['g']\ncategory = 'orb'\n"
-        "[[leaderboards]]\nname = 'X'\ngoals = ['h']\ncategory = 'cup'\nmodel = 'trueskill'\n",
-    )
-    assert [config.model for config in rating_rules(load()).named] == [DEFAULT_MODEL, "trueskill"]
 
 
 @pytest.mark.parametrize("written", ["rooms.txt", "file:rooms.txt"])

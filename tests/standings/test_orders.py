@@ -13,7 +13,6 @@ from racebot.chat.answers import Answers
 from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.orders import Order, OrderKind
 from racebot.ledger.outbox import ChatBody, Delivery, Message
-from racebot.ledger.races import EXCLUDED
 from racebot.ledger.rows import NamedPlayer as Person, Player
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import board_totals, leaderboard_report, place_among, top_players
@@ -70,18 +69,6 @@ def ask(settler: Settler, command: Command, argument: str = "", by: str = "bo") 
     room = seen(status="open", entrants=(entrant("ann", "racing"), entrant("bo", "racing")))
     asker = Person(f"id-{by}", by.title())
     return answers.answer(ParsedCommand(command, argument), room, asker, moderator=False)
-
-
-def alone(races: list[RaceResult], tmp: Ledger) -> dict[str, float]:
-    """The ratings that these races give in a ledger without orders."""
-    settler = Settler(tmp, RULES)
-    settler.add_past_races(races, "import")
-    return ratings(settler)
-
-
-@pytest.fixture
-def other(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
-    return Ledger.open(tmp_path_factory.mktemp("other") / "other.db")
 
 
 # Hide
@@ -148,23 +135,6 @@ def test_a_forgotten_player_who_races_again_has_no_name(settler: Settler) -> Non
     assert "Cy" not in names_in(settler.ledger)
     assert verify(settler.ledger, board_of(settler)) == []
     assert NO_NAME in ask(settler, Command.RATING, by="cy")
-
-
-# Exclude
-
-
-def test_an_excluded_race_changes_no_rating_until_it_is_included(settler: Settler, other: Ledger) -> None:
-    before = ratings(settler)
-    stored = settler.ledger.races.find("b")
-    assert orders.exclude(settler, stored, "wrong seed", LATER) == [board_of(settler)]
-    row = existing(settler.ledger.ratings.get(board_of(settler), stored.result.name))
-    assert (row.changes, row.note) == ((), EXCLUDED)
-    assert ratings(settler) == alone([RACES[0], *RACES[2:]], other)
-    assert verify(settler.ledger, board_of(settler)) == []
-    settler.rebuild(board_of(settler))
-    assert ratings(settler) == alone([RACES[0], *RACES[2:]], other)
-    orders.exclude(settler, stored, "", LATER, undo=True)
-    assert ratings(settler) == before
 
 
 # Merge
