@@ -3,8 +3,6 @@
 The processes of an export import the main module again, so it imports the program only to run it.
 """
 
-from __future__ import annotations
-
 
 def main() -> None:
     """Run the command."""

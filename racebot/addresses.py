@@ -3,8 +3,6 @@
 All links are relative, so that the pages work under any URL prefix and when opened from a folder.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 import unicodedata

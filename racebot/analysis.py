@@ -4,8 +4,6 @@ These are `racebot.read`, `racebot.rate`, `racebot.evaluate` and `racebot.odds`.
 work, and the commands of the same names do the same.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import math

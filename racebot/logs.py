@@ -4,8 +4,6 @@ May import: errors, text.
 Invariant: no secret and no unbounded text reaches a log line.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

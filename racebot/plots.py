@@ -1,7 +1,5 @@
 """Pictures of what studies find, drawn with Matplotlib, which the extra `plots` brings."""
 
-from __future__ import annotations
-
 import tempfile
 import warnings
 import webbrowser

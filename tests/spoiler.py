@@ -1,7 +1,5 @@
 """Faults of the site: a layer before a sandbox, which injects each planned fault once."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

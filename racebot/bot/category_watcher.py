@@ -1,7 +1,5 @@
 """Watch one category: its rooms, its pending races and its list of past races."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """Processes that the worker starts beside itself. Each can be killed: its work is complete or not visible."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Sequence

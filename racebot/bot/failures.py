@@ -1,7 +1,5 @@
 """Failures: how long what failed rests, and which failures end the worker."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random

@@ -3,8 +3,6 @@
 Reading, rating and writing run on other threads than the ledger's. No failure reaches the worker.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

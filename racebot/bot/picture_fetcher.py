@@ -1,7 +1,5 @@
 """Fetches avatars and category images of the site into a local folder, so that pages load them from there."""
 
-from __future__ import annotations
-
 import asyncio
 import io
 import logging

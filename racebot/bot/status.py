@@ -1,7 +1,5 @@
 """Snapshot of the worker's state, read from its database by another process."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

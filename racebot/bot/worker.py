@@ -1,7 +1,5 @@
 """The long-running worker: connects the categories of one process to one ledger and runs their jobs."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import sys

@@ -3,8 +3,6 @@
 Names have a discriminator if several players share one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Answers the commands in the rooms of one category."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from operator import itemgetter
 

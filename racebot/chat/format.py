@@ -1,7 +1,5 @@
 """Formats names, numbers and entries for chat, in the wording that the operator chose."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """The final changes of a race for its page (`info_bot`) and for programs (`bot_meta`)."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from itertools import islice

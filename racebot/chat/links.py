@@ -1,7 +1,5 @@
 """Addresses of the published pages that chat links, and the buttons that open them."""
 
-from __future__ import annotations
-
 from racebot.addresses import RACE, SEARCH, BoardAddress, Route, address_among
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger

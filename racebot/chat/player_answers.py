@@ -1,7 +1,5 @@
 """The answers about players: `!rating`, `!leaderboard`, `!why`, `!score`, `!need`, `!odds` and `!vs`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from racebot.chat.answer_context import Context, change_of, one_message

@@ -4,8 +4,6 @@ A room shows a message as one paragraph in a column about 45 characters wide. En
 each entry stays on one line, and a message that would exceed the site's limit is split between entries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from racebot.chat.format import chat_names, ordinal, unbroken

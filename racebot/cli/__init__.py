@@ -4,8 +4,6 @@ May import: everything.
 Invariant: an expected error prints a line for each problem and sets the exit code.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os

@@ -4,8 +4,6 @@ Importing all commands takes longer than most of them run, so a command's module
 is chosen.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from importlib import import_module
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Commands that forget, hide and merge players, exclude races and results, and list all such orders."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import asdict

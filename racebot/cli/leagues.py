@@ -1,7 +1,5 @@
 """Commands for leagues: events, which count several rooms and sheets as one race, and seasons."""
 
-from __future__ import annotations
-
 import csv
 import re
 import sys

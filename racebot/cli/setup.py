@@ -1,7 +1,5 @@
 """Set up a bot by questions, and check the setup."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

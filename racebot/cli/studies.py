@@ -1,7 +1,5 @@
 """Commands that compare and tune models on past races, and score the races of a file by par."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Results of studies as tables and as JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Commands to try racebot with, which do not connect to racetime.gg."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import sys

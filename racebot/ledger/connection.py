@@ -4,8 +4,6 @@ Every statement of the ledger goes through `Connection`, so that SQLite's errors
 `LedgerError` that names the file and the remedy.
 """
 
-from __future__ import annotations
-
 import asyncio
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence

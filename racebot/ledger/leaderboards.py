@@ -4,8 +4,6 @@ A leaderboard that takes too long to rate again in one transaction gets a rebuil
 carries out. Until then, the leaderboard keeps its old ratings and settings.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence

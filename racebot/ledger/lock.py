@@ -1,7 +1,5 @@
 """Files beside a database: the lock that allows one worker, its heartbeat, and backups."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Generator, Mapping, Sequence

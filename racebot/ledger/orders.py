@@ -3,8 +3,6 @@
 The ledger keeps every order with its date and reason. The last one about a player or race applies.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime

@@ -3,8 +3,6 @@
 They outlive a restart, and are written in the same transaction as the ratings that cause a message.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping

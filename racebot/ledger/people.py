@@ -4,8 +4,6 @@ Orders hide, forget and merge players. Results are stored with the orders applie
 and merged accounts become one account. Hidden names are stored, and masked where they are shown.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 The folder may be deleted at any time; the bot fetches the pictures again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time

@@ -4,8 +4,6 @@ Names are not unique on the site. The full name `name#1234`, with the account's 
 `shown_players` adds the discriminator if two players in the ledger share a name.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

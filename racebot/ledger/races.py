@@ -1,7 +1,5 @@
 """Stored races, in the order in which they count, and when all races of a category were last read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice

@@ -1,7 +1,5 @@
 """Rated races: each leaderboard's sequence of races, their changes, and the resulting standings."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections import defaultdict

@@ -3,8 +3,6 @@
 States are JSON lists of floats; times are ISO 8601 text in UTC, which sorts as time.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence

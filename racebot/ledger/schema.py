@@ -7,8 +7,6 @@ default. Data that must change as well has a statement in `_LATER`.
 Times are ISO 8601 text in UTC, which sorts as time. States are JSON lists of floats, exact to the last bit.
 """
 
-from __future__ import annotations
-
 import re
 
 from sqlite_utils import Migrations

@@ -3,8 +3,6 @@
 Chat, the command line, pages and the API show the records that these functions return.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, TypeVar
 

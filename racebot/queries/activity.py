@@ -1,7 +1,5 @@
 """When a category races, and how many do: by month, by goal, and by hour of the week."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

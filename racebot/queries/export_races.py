@@ -1,7 +1,5 @@
 """The counted results of a leaderboard, as files that `racebot import` reads back to the same ratings."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator

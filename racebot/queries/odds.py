@@ -1,7 +1,5 @@
 """Forecasts: the odds of a race between any players."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat

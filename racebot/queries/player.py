@@ -1,7 +1,5 @@
 """Players: their standing on each leaderboard, their rated races, and their records against each other."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

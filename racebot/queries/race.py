@@ -1,7 +1,5 @@
 """Races: the result, each change of a rating with its reasons, and what moderators edited; and events."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

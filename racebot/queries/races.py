@@ -1,7 +1,5 @@
 """Lists of a leaderboard's rated races, and all rating changes in order."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 The end of a season is never stored: it follows from a leaderboard's `until` and the time.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Scores by par of a leaderboard's races, computed from the stored results when they are read."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
 from statistics import fmean

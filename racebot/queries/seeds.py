@@ -1,7 +1,5 @@
 """The order in which a leaderboard seeds a bracket, and the report of a tournament."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

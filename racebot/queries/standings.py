@@ -1,7 +1,5 @@
 """Everybody's standings on a leaderboard, now or before any of its races, and the rule for who is listed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Events: one race of all entrants, made of several sources."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

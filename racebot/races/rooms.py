@@ -1,7 +1,5 @@
 """Which race rooms a leaderboard chooses, with the reason for each, and the ratings with which it begins."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, replace

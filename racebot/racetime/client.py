@@ -4,8 +4,6 @@ Transient failures (5xx, 429, timeouts, HTML instead of JSON) are retried with g
 time in `Retry-After`. A refusal is raised at once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import random

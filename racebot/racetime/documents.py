@@ -1,7 +1,5 @@
 """Pydantic models of the site's JSON, with limits and error messages."""
 
-from __future__ import annotations
-
 import logging
 import re
 import reprlib

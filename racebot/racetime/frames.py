@@ -3,8 +3,6 @@
 Other types of frames are ignored.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -3,8 +3,6 @@
 Errors quote nothing that was sent or received, since it may hold a secret.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 import zlib

@@ -3,8 +3,6 @@
 Each `parse_` function raises `PayloadError`, which names the first field that is missing or wrong.
 """
 
-from __future__ import annotations
-
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 Sources: https://docs.discord.com/developers/resources/webhook and https://docs.discord.com/developers/reference
 """
 
-from __future__ import annotations
-
 import time
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Accounts, the category, and one race with its chat, as plain data; and the errors of changing it."""
 
-from __future__ import annotations
-
 import random
 import re
 import string

@@ -4,8 +4,6 @@ Keys and types match the site. Every call returns new objects. Profiles and pict
 accounts have an avatar, many have pronouns, some stream on Twitch.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The rules of a race, and the messages and frames that each action causes."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The demo's racers and its story: a season of past races, then three live races and a moderator's edits."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import random

@@ -1,7 +1,5 @@
 """The sandbox's server: the site's endpoints, own pages, and commands for what people do on the site."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import html

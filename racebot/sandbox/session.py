@@ -1,7 +1,5 @@
 """The protocol of a bot's connection to a room, without I/O: texts in, frames out."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -3,8 +3,6 @@
 It does no I/O. The clock and the random generator are parameters, so runs are reproducible.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass

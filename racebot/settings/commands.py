@@ -1,7 +1,5 @@
 """Parses chat lines as commands. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

@@ -3,8 +3,6 @@
 Secrets are `SecretStr` and are never part of a message.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads the settings from the environment, `.env` and `racebot.toml`, and reports every problem at once."""
 
-from __future__ import annotations
-
 import os
 import re
 import tomllib

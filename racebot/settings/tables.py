@@ -1,7 +1,5 @@
 """Declares the tables of `racebot.toml`: categories, and leaderboards."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, Self

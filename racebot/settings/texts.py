@@ -5,8 +5,6 @@ chooses the word for one, or for any other number, and `{record:recorded|it stan
 The words may contain fields. An empty template switches off its message or its part of a message.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from string import Formatter
 from typing import Any, Self

@@ -3,8 +3,6 @@
 A file is replaced in one step, so that an interruption leaves either the old or the new file.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import tempfile

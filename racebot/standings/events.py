@@ -4,8 +4,6 @@ Each step is an order with its date and author, in the transaction that carries 
 carried out is refused with an OrderError.
 """
 
-from __future__ import annotations
-
 import re
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Brings stored leaderboards in line with the settings, and with the site's names of goals."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Odds and the finish forecast change no rating.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from datetime import datetime

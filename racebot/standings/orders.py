@@ -3,8 +3,6 @@
 An order that cannot be carried out, or would change nothing, is refused with an OrderError.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Rates races one after another, in memory, from the ratings with which a leaderboard starts."""
 
-from __future__ import annotations
-
 import logging
 import platform
 from collections.abc import Iterable, Mapping, Sequence

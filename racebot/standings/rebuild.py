@@ -6,8 +6,6 @@ long, they are computed from a snapshot, so that other processes can write meanw
 rebuild, which `carry_out_rebuilds` carries out.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping

@@ -1,7 +1,5 @@
 """Compares a ledger's ratings with a replay of its stored results, to the last bit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

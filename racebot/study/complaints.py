@@ -4,8 +4,6 @@ Changes are in points, which players see. Source: B. Kerby, "Multiplayer general
 system", sections 2, 4 and 6, https://github.com/blkerby/MultiEloRating.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self

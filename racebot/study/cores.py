@@ -3,8 +3,6 @@
 Work is divided the same way wherever it runs, so results do not depend on the number of cores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager

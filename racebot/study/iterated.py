@@ -5,8 +5,6 @@ https://www.snellman.net/blog/archive/2015-11-18-rating-system-for-asymmetric-mu
 not a `RatingModel`, because ratings also depend on later races.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

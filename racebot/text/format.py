@@ -1,7 +1,5 @@
 """Formats numbers and times for people, and values as JSON and CSV."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Parses text from outside: JSON, times, durations and misspelt names."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Makes text from users safe to show in chat, terminals and files."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -4,8 +4,6 @@ An export renders the files whose token changed since the last export, and write
 each one atomically. It removes its own files that are no longer needed and never touches other files.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Map every address to its content, for both the server and the export."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial

@@ -1,7 +1,5 @@
 """`racebot doctor`: what it checks, and its JSON, which people attach to issues."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from pathlib import Path

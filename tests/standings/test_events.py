@@ -1,7 +1,5 @@
 """Events and the orders that follow them: merges, annulments, penalties, edited rooms, late attempts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Cards: their size, their margins, and names that fonts and layouts do not expect."""
 
-from __future__ import annotations
-
 import io
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Names of players and leaderboards that try to break every page, card, feed and overlay."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -3,8 +3,6 @@
 The outbox also says what chat was told: nothing else stores it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import uuid

@@ -1,7 +1,5 @@
 """Answers the commands of a category's rooms: recognizes them, checks permissions, and replies."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping

@@ -8,8 +8,6 @@ old data, and only then saves. So every system message in a room that ended lead
 one after the site's cache of the old answer has expired.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta

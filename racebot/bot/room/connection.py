@@ -1,7 +1,5 @@
 """Joins a room's socket, reads its frames into the inbox, and delivers the outbox."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

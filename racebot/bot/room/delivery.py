@@ -5,8 +5,6 @@ The site sends no acknowledgements. A chat message comes back as the bot's own m
 shows whether the message arrived. If it did not, it is sent again with the same guid.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

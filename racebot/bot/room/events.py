@@ -1,7 +1,5 @@
 """What a case is told and what it asks for: the events of a race, and the effects to carry out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum

@@ -1,7 +1,5 @@
 """The one consumer of everything that happens about a room: only it changes the case, event after event."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """Carries out the effects of a race's case in the ledger, each step in one transaction."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ An order waits for no read of the race, and never expires. It carries the time o
 clock.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime

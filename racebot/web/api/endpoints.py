@@ -1,7 +1,5 @@
 """The data API as JSON and CSV. The server pages long lists; an export writes each list to one file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Atom feeds of leaderboards and players. Format: https://www.rfc-editor.org/rfc/rfc4287."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime

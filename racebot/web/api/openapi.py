@@ -1,7 +1,5 @@
 """Derive the OpenAPI 3.1 description of the data API from its types."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """The types that the data API returns as JSON. Their texts become the OpenAPI description."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Graphs: positions in pixels of drawings that the page scales. The style sheet sets the colors."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

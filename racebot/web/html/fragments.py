@@ -1,7 +1,5 @@
 """What templates ask for: pieces of HTML that rows repeat and templates make slowly, and facts of races."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Render the pages of all leaderboards: the front page, the activity of a category, and the search."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The live page, overlays for streams, and a studio for them. Only a server has these pages."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Render a player's pages: one leaderboard, races, opponents, all leaderboards, comparisons."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Render a race: the result, what it did to each rating and why, and the odds before; and events."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Render pages from Jinja templates, which escape all text."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Mapping

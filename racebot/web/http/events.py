@@ -1,7 +1,5 @@
 """Server-sent events: send a document again whenever its content has changed."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,5 @@
 """Serve the pages over HTTP. Rendering runs in threads, so that a large page does not delay others."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

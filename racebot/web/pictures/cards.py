@@ -3,8 +3,6 @@
 Every card has a title, a line about it, and the rows of a list.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable
 from itertools import islice, product

@@ -1,7 +1,5 @@
 """Fonts for pictures. Pillow draws each text with one font, so a text is split into runs."""
 
-from __future__ import annotations
-
 import threading
 import unicodedata
 from bisect import bisect_right

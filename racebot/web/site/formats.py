@@ -1,7 +1,5 @@
 """Formats names, numbers and dates for the pages."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 
 from racebot.queries.player import PlayedRace

@@ -1,7 +1,5 @@
 """A snapshot of the ledger for the pages, with cached queries; the request for a document, and documents."""
 
-from __future__ import annotations
-
 import hashlib
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set

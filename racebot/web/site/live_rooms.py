@@ -1,7 +1,5 @@
 """The rooms that are open now, read from the worker's live file."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
