@@ -9,7 +9,10 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from functools import cache
 from itertools import chain
-from typing import Any
+from typing import Any, get_type_hints
+
+BESIDE = {"beside": True}
+"""What marks, in its JSON schema, a field of the type `Beside`."""
 
 
 def signed(change: int) -> str:
@@ -121,7 +124,14 @@ def as_record(value: Any) -> dict[str, Any]:
 
 @cache
 def _layout(kind: type) -> list[tuple[str, bool]]:
-    return [(field.name, str(field.type).startswith("Beside[")) for field in fields(kind)]
+    hints = get_type_hints(kind, include_extras=True)
+    return [(each.name, _is_beside(hints[each.name])) for each in fields(kind)]
+
+
+def _is_beside(hint: Any) -> bool:
+    return any(
+        getattr(mark, "json_schema_extra", None) == BESIDE for mark in getattr(hint, "__metadata__", ())
+    )
 
 
 def field_names(kind: type) -> tuple[str, ...]:
