@@ -91,11 +91,13 @@ class Orders(LedgerTable):
         return given_at and moment_of(given_at)
 
     def races_since(self, number: int) -> list[str]:
-        """Return the races that orders after this number are about, or the rooms."""
+        """Return the races that orders after this number are about, of those that the bot followed."""
         sql = (
-            "SELECT DISTINCT iif(kind = 'penalty', subject, coalesce(target, subject)) FROM orders"
+            "SELECT DISTINCT iif(kind = 'penalty', subject, coalesce(target, subject)) AS race FROM orders"
             " WHERE id > ? AND kind IN"
             " ('exclude', 'include', 'skip', 'count', 'penalty', 'event add', 'event remove')"
+            " AND race IN (SELECT race FROM outbox UNION SELECT race FROM cases"
+            " UNION SELECT race FROM discord)"
         )
         return [row[0] for row in self._connection.rows(sql, number)]
 

@@ -41,7 +41,7 @@ from racebot.racetime.client import Site
 from racebot.racetime.payload import Category, parse_race
 from racebot.settings.model import Settings
 from racebot.settings.tables import CategorySettings
-from racebot.standings import orders
+from racebot.standings import orders, rebuild
 
 ANN_BO = [
     entrant_document("ann", "done", "P0DT01H00M00S", 1),
@@ -337,3 +337,28 @@ async def test_a_room_whose_messages_were_delivered_meanwhile_is_not_joined(
     monkeypatch.setattr(Site, "category", read)
     await scene.category.rooms()
     assert scene.watches == {}
+
+
+async def test_what_happened_to_races_while_the_bot_was_down_is_published_at_its_start(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edited, excluded = f"{CATEGORY}/edited", f"{CATEGORY}/excluded"
+    for name in ("edited", "excluded"):
+        scene.follower.frame(seen(result(name, "ann bo")))
+        scene.follower.deliver(f"{CATEGORY}/{name}")
+    settler, messages = scene.follower.settler, scene.ledger.messages
+    orders.exclude(settler, existing(scene.ledger.races.get(excluded)), "asked", NOON)
+    with monkeypatch.context() as patch:
+        patch.setattr(rebuild, "fits", lambda board, races: False)
+        settler.settle(result("edited", "bo ann"), NOON)
+    await scene.category.rooms()
+    meta, info = (row.message.body for row in messages.open_in(CATEGORY))
+    assert (meta, info) == (MetaBody(), InfoBody((Settings().texts.not_counted,)))
+    scene.follower.deliver(excluded)
+    rebuild.carry_out_rebuilds(scene.ledger)
+    await scene.category.rooms()
+    assert {row.message.race for row in messages.open_in(CATEGORY)} == {edited}
+    scene.follower.deliver(edited)
+    for name in (edited, excluded):
+        assert scene.follower.work.follow_order(name)
+    assert not messages.open_in(CATEGORY), "each is published once"
