@@ -152,9 +152,16 @@ class Worker:
             try:
                 interval, failures, clock = settings.request_interval, self._failures, self._clock
                 async with Site(settings.site, interval=interval, failures=failures, clock=clock) as site:
-                    backoff, alive = self._backoff, self._health.category_seen
                     context = WorkerContext(
-                        settings, site, settler, self._call, clock, failures, backoff, alive, live.update
+                        settings=settings,
+                        site=site,
+                        settler=settler,
+                        call=self._call,
+                        clock=clock,
+                        failures=failures,
+                        backoff=self._backoff,
+                        alive=self._health.category_seen,
+                        on_race=live.update,
                     )
                     categories = [CategoryWorker(each, context) for each in settings.required_categories()]
                     await first_of(self._start(settler, site, categories, jobs), self._stop.wait())

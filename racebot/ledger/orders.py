@@ -197,8 +197,15 @@ class Events(LedgerTable):
         goal = Races(self._connection).current_goal(event.category, event.goal)
         counted = (a.entrant for a in self.attempts(event) if a.note is None)
         entrants = tuple(replace(each, place=None) if each.finish_time else each for each in counted)
-        facts = event.name, event.category, goal, event.ended_at, entrants
-        race = RaceResult(*facts, recorded=True, leaderboard=event.leaderboard)
+        race = RaceResult(
+            name=event.name,
+            category=event.category,
+            goal=goal,
+            ended_at=event.ended_at,
+            entrants=entrants,
+            recorded=True,
+            leaderboard=event.leaderboard,
+        )
         return People(self._connection).amended(race)  # accounts that met in a room may not meet in the race
 
     def with_player(self, player: str) -> list[EventSource]:

@@ -292,11 +292,16 @@ def rating_columns(board: Leaderboard) -> dict[str, str]:
 def race_of(row: sqlite3.Row, note: str | None = None) -> StoredRace:
     """Return a stored race, with the note of an order that keeps it out, or raise `DamagedRaceError`."""
     result = result_of(str(row["name"]), row["result"])
-    names = ("name", "goal", "counts_on", "source", "fingerprint")
-    name, goal, counts_on, source, fingerprint = (as_text(row[column]) for column in names)
-    current = replace(result, name=name, goal=goal, leaderboard=counts_on or None)
-    facts = moment_of(row["counted_at"]), source, fingerprint, as_text(result.goal)
-    return StoredRace(current, *facts, note, row["corrected_at"] and moment_of(row["corrected_at"]))
+    board = as_text(row["counts_on"]) or None
+    return StoredRace(
+        result=replace(result, name=as_text(row["name"]), goal=as_text(row["goal"]), leaderboard=board),
+        counted_at=moment_of(row["counted_at"]),
+        source=as_text(row["source"]),
+        fingerprint=as_text(row["fingerprint"]),
+        recorded_goal=as_text(result.goal),
+        note=note,
+        corrected_at=row["corrected_at"] and moment_of(row["corrected_at"]),
+    )
 
 
 def result_of(name: str, text: str) -> RaceResult:
@@ -320,14 +325,14 @@ def changes_of(rows: Sequence[sqlite3.Row]) -> list[Change]:
     before, after = (states_of([row[column] for row in rows]) for column in ("state_before", "state_after"))
     return [
         Change(
-            as_text(row["player"]),
-            None if row["place"] is None else as_int(row["place"]),
-            state_before,
-            state_after,
-            as_int(row["points_before"]),
-            as_int(row["points_after"]),
-            as_int(row["races_before"]),
-            parts_of(row["parts"]),
+            player=as_text(row["player"]),
+            place=None if row["place"] is None else as_int(row["place"]),
+            before=state_before,
+            after=state_after,
+            points_before=as_int(row["points_before"]),
+            points_after=as_int(row["points_after"]),
+            races_before=as_int(row["races_before"]),
+            parts=parts_of(row["parts"]),
         )
         for row, state_before, state_after in zip(rows, before, after, strict=True)
     ]

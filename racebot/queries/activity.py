@@ -89,15 +89,24 @@ def category_activity(ledger: Ledger, category: str) -> CategoryActivity | None:
     months, goals = [], []
     for month, own in of_month.items():
         by_goal, fields = zip(*own, strict=True)
-        entered, among = Counter(chain(*fields)), dict(Counter(by_goal).most_common())
-        regulars = sum(count >= REGULAR for count in entered.values())
-        figures = len(own), len(entered), newcomers[month], returned[month], regulars
-        months.append(MonthActivity(month, among, median(map(len, fields)), *figures))
+        entered = Counter(chain(*fields))
+        months.append(
+            MonthActivity(
+                month=month,
+                goals=dict(Counter(by_goal).most_common()),
+                median_field=median(map(len, fields)),
+                races=len(own),
+                racers=len(entered),
+                newcomers=newcomers[month],
+                returned=returned[month],
+                regulars=sum(count >= REGULAR for count in entered.values()),
+            )
+        )
     for goal, own in sorted(of_goal.items(), key=lambda each: -len(each[1])):
         ends, sizes, times = zip(*own, strict=True)
         wins = [time / 1e6 for time in times if time]
-        typical = median(sizes), median(wins) if wins else None
-        goals.append(GoalActivity(goal, len(own), moment_of(ends[-1]), *typical))
+        median_time = median(wins) if wins else None
+        goals.append(GoalActivity(goal, len(own), moment_of(ends[-1]), median(sizes), median_time))
     last = moment_of(rows[-1][0])
     year = exact_time(last - YEAR)
     starts = sorted(moment_of(start or end) for end, _, _, start, _ in rows if end > year)

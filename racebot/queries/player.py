@@ -249,9 +249,22 @@ def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1)
             standing = result_label(EntrantStatus(entrant["status"]), place)
         except (StopIteration, KeyError, ValueError):
             raise damaged_race(race, f"says nothing about {player}") from None
-        facts = race, sequence, moment_of(ended_at), place, standing, len(entrants)
-        time = finish_time(entrant, place)
-        found.append(PlayedRace(*facts, before, after, races_before, after - before, goal, time))
+        found.append(
+            PlayedRace(
+                race=race,
+                sequence=sequence,
+                ended_at=moment_of(ended_at),
+                place=place,
+                standing=standing,
+                entrants=len(entrants),
+                before=before,
+                after=after,
+                races_before=races_before,
+                change=after - before,
+                goal=goal,
+                finish_time=finish_time(entrant, place),
+            )
+        )
     return found
 
 

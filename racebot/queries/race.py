@@ -268,11 +268,17 @@ def _result(result: RaceResult, withheld: Collection[str]) -> list[RacedEntrant]
 def _raced_entrant(
     entrant: Entrant, name: str, place_of: Mapping[Entrant, int | None], withheld: Collection[str] = ()
 ) -> RacedEntrant:
-    shown, place = None if entrant.user_id in withheld else entrant.user_id, place_of.get(entrant)
-    standing = "" if entrant.finished and not place_of else result_label(entrant.status, place)
-    team, penalty = entrant.team_name or entrant.team, entrant.penalty and entrant.penalty / 1e6
-    facts = team, entrant.seconds, penalty, entrant.penalty_reason
-    return RacedEntrant(shown, name, place, standing, *facts)
+    place = place_of.get(entrant)
+    return RacedEntrant(
+        id=None if entrant.user_id in withheld else entrant.user_id,
+        name=name,
+        place=place,
+        standing="" if entrant.finished and not place_of else result_label(entrant.status, place),
+        team=entrant.team_name or entrant.team,
+        finish_time=entrant.seconds,
+        penalty=entrant.penalty and entrant.penalty / 1e6,
+        penalty_reason=entrant.penalty_reason,
+    )
 
 
 def race_on_board(

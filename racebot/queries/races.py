@@ -143,10 +143,20 @@ def rating_changes(
             entrants = {each["user_id"]: each for each in entrants_of(race, result) if "user_id" in each}
         if player not in entrants:
             raise damaged_race(race, f"lacks {player}")
-        shown, change = None if player in withheld else player, points_after - points_before
-        facts = place, points_before, points_after, races_before, dict(parts_of(parts)), change
-        time = finish_time(entrants[player], place)
-        yield RatingChange(sequence, race, ended_at, shown, name, *facts, time)
+        yield RatingChange(
+            sequence=sequence,
+            race=race,
+            ended_at=ended_at,
+            player=None if player in withheld else player,
+            name=name,
+            place=place,
+            before=points_before,
+            after=points_after,
+            races_before=races_before,
+            parts=dict(parts_of(parts)),
+            change=points_after - points_before,
+            finish_time=finish_time(entrants[player], place),
+        )
 
 
 def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, object]) -> list[RaceDigest]:
@@ -215,8 +225,18 @@ def _races(ledger: Ledger, leaderboard: int, chosen: str, *values: Any) -> list[
         if rated < entrants and (placed := _placed(ledger, leaderboard, race)):
             finishers = sum(place is not None for place in placed.values())  # noqa: PLW2901
             winners += [Winner(None, e.name) for e, place in placed.items() if not e.user_id and place == 1]
-        shown = () if note else tuple(winners)
-        found.append(RaceRow(race, sequence, moment_of(ended_at), goal, note, entrants, finishers, shown))
+        found.append(
+            RaceRow(
+                race=race,
+                sequence=sequence,
+                ended_at=moment_of(ended_at),
+                goal=goal,
+                note=note,
+                entrants=entrants,
+                finishers=finishers,
+                winners=() if note else tuple(winners),
+            )
+        )
     return found
 
 

@@ -287,9 +287,16 @@ def recap(ledger: Ledger, board: Leaderboard, listing: Listing) -> Recap:
     sql = "SELECT min(sequence), max(sequence) FROM changes WHERE leaderboard = ?"
     ((first, last),) = ledger.connection.rows(sql, board.key)
     found = races_numbered(ledger, board.key, [first, last])
-    top, span = podium(ledger, board, listing, report.players), (found[first], found[last]) if found else None
-    facts = fame.upsets[:1], _first(fame.races), _first(fame.streaks), _first(fame.closest)
-    return Recap(report.races, top, span, *facts, {goal: _first(own) for goal, own in fame.times.items()})
+    return Recap(
+        races=report.races,
+        podium=podium(ledger, board, listing, report.players),
+        span=(found[first], found[last]) if found else None,
+        upsets=fame.upsets[:1],
+        most_races=_first(fame.races),
+        streaks=_first(fame.streaks),
+        closest=_first(fame.closest),
+        fastest={goal: _first(own) for goal, own in fame.times.items()},
+    )
 
 
 def _first(records: Sequence[Record]) -> list[Record]:

@@ -106,8 +106,19 @@ def coming_scores(
             rival = None if cut is None else cut if index < cut else cut - 1
             line = None if rival is None or rival >= len(totals) else totals[rival]
             margin = None if line is None else totals[index] - line
-            of_race = each.id, each.name, own.time, own.score, at in each.counted
-            found.append(ComingScore(*of_race, totals[index], before.get(each.id), each.place, margin))
+            found.append(
+                ComingScore(
+                    id=each.id,
+                    name=each.name,
+                    time=own.time,
+                    score=own.score,
+                    counted=at in each.counted,
+                    total=totals[index],
+                    before=before.get(each.id),
+                    place=each.place,
+                    margin=margin,
+                )
+            )
     par = None if race.par is None else race.par.time
     return par, sorted(found, key=lambda each: -each.score)
 
@@ -151,8 +162,19 @@ def document(table: ScoreTable) -> LeagueTable:
             else None
             for at, (race, own) in enumerate(zip(races, each.scores, strict=True))
         ]
-        total, outlook = each.total, None if forecast is None else forecast.of(each)
-        of_total = total.score, total.division, estimate(table, each), total.entered, total.finished
-        racers.append(LeagueRacer(each.place, each.id, each.name, *of_total, outlook, scores))
+        racers.append(
+            LeagueRacer(
+                place=each.place,
+                id=each.id,
+                name=each.name,
+                score=each.total.score,
+                division=each.total.division,
+                estimate=estimate(table, each),
+                entered=each.total.entered,
+                finished=each.total.finished,
+                outlook=None if forecast is None else forecast.of(each),
+                scores=scores,
+            )
+        )
     par, line = (forecast.par, forecast.line) if forecast else (None, None)
     return LeagueTable(asdict(table.rules), par.time if par else None, line, races, racers)

@@ -118,14 +118,14 @@ def seed_list(
     for index, player in enumerate(ordered):
         standing, place = known.get(player), places.get(player)
         seed = Seed(
-            index + 1,
-            place,
-            player,
-            names[player],
-            profiles.get(player, Profile()).twitch,
-            standing and standing.points,
-            standing.races if standing else 0,
-            scores.get(player),
+            seed=index + 1,
+            place=place,
+            id=player,
+            name=names[player],
+            twitch=profiles.get(player, Profile()).twitch,
+            points=standing and standing.points,
+            races=standing.races if standing else 0,
+            score=scores.get(player),
             entrant=given.get(player, ""),
         )
         above = ordered[index - 1] if index else ""
