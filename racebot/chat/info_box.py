@@ -34,8 +34,12 @@ def info_block(rated: RatedRace, texts: Texts = DEFAULT_TEXTS, page: str | None 
     return " ".join(text[:INFO_LIMIT].splitlines())
 
 
-def merged_info(existing: str, blocks: Sequence[str], texts: Texts = DEFAULT_TEXTS) -> str | None:
+def merged_info(
+    existing: str, blocks: Sequence[str], texts: Texts = DEFAULT_TEXTS, *, append: bool = True
+) -> str | None:
     """Return the new text of `info_bot`, which all bots share, or None to leave it alone.
+
+    `append`: whether to write below the lines of others.
 
     A line is ours if it begins like `texts.info` or is `texts.not_counted`, as set or by default. Other lines
     are kept. Blocks that do not fit below them are left out.
@@ -47,6 +51,8 @@ def merged_info(existing: str, blocks: Sequence[str], texts: Texts = DEFAULT_TEX
     foreign = [line for line in existing.split("\n") if not line.startswith(openings)]
     while foreign and not foreign[-1].strip():
         foreign.pop()
+    if foreign and not append:
+        return None
     text = "\n".join(foreign)
     for block in blocks:
         longer = f"{text}\n{block}" if text else block

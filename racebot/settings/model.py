@@ -120,6 +120,7 @@ class Settings(BaseSettings):
     )
     team_races: TeamPolicy | None = Field(None, description="ignore, individual or team")
     announce: bool = Field(True, description="true or false")
+    info_block: Literal["append", "when-empty"] = Field("append", description="append or when-empty")
     commands: bool = Field(True, description="true or false")
     command_prefix: str = Field(
         "!", pattern=r"^[^\s\w@/]{1,3}$", description="one to three punctuation marks, for example !"

@@ -144,6 +144,7 @@ BAD = {
     "CATEGORY": ["Super Metroid", "smr/", "SMR", "-smr", "https://racetime.gg/smr"],
     "TEAM_RACES": ["yes", "teams"],
     "ANNOUNCE": ["sometimes", "2"],
+    "INFO_BLOCK": ["never", "below"],
     "QUIET_SECONDS": ["ten", "-1", "601", "nan"],
     "INACTIVE_DAYS": ["-1", "long", "36501"],
     "PAGES_TITLE": ["  ", "x" * 61],

@@ -234,7 +234,8 @@ class OutboxDelivery:
         until = time.monotonic() + min(INFO_WITHIN, self.within)
         while True:
             race = await self._room.race(self.within)
-            text = info_box.merged_info(race.info_bot, body.blocks, self.settings.texts)
+            append = self.settings.info_block == "append"
+            text = info_box.merged_info(race.info_bot, body.blocks, self.settings.texts, append=append)
             left = until - time.monotonic()
             if text is None or row.state is not Delivery.SENT or left <= 0:
                 break
@@ -242,7 +243,9 @@ class OutboxDelivery:
         if text is None and row.state is Delivery.SENT:
             await self._mark(Delivery.DELIVERED, "found in the info box")
         elif text is None:
-            await self._mark(Delivery.DROPPED, "the info box has no room for it, or has it")
+            await self._mark(
+                Delivery.DROPPED, "the info box has it, has no room for it, or is left to others"
+            )
         elif await self._mark_sent():
             sent = Action("setinfo", {"info_bot": text})
             await self._conclude(await self._exchange(sent, confirms=_shows_info(text)))
