@@ -1,7 +1,7 @@
 """Snapshot of the worker's state, read from its database by another process."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 
 from racebot.ledger import lock
@@ -38,6 +38,17 @@ class Status:
     rebuilds: Sequence[str]
     discord: Sequence[str]
     failures: Sequence[str]
+
+    def numbers(self) -> Iterator[tuple[str, float]]:
+        """Yield gauges for a monitoring system: 0 or 1, ages and times in seconds, and how long lists are."""
+        for each in fields(self):
+            match getattr(self, each.name):
+                case datetime() as moment:
+                    yield f"{each.name}_timestamp_seconds", moment.timestamp()
+                case int() | float() as number:
+                    yield each.name, float(number)
+                case Mapping() | list() | tuple() as listed:
+                    yield each.name, float(len(listed))
 
 
 def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:

@@ -61,7 +61,11 @@ def on_stop_signal(stop: Callable[[], object]) -> None:
 
 
 @loaded.command("status")
-def show_status(database: Database = None, as_json: AsJson = False) -> None:
+def show_status(
+    database: Database = None,
+    as_json: AsJson = False,
+    metrics: Annotated[bool, typer.Option("--metrics", help="Print numbers for Prometheus.")] = False,
+) -> None:
     """Show the state of the running bot: rooms, races waiting to be recorded, messages to deliver.
 
     Example: racebot status
@@ -69,6 +73,9 @@ def show_status(database: Database = None, as_json: AsJson = False) -> None:
     settings = load_settings(database=database)
     with Ledger.open_to_read(settings.database) as ledger:
         report = status(ledger, settings, utc_now())
+    if metrics:
+        typer.echo("".join(f"racebot_{name} {value}\n" for name, value in report.numbers()), nl=False)
+        return
     common.give(report, tables.print_status, as_json=as_json)
 
 

@@ -60,6 +60,10 @@ def test_status_shows_what_a_running_bot_has_to_do(ledger: Ledger, clock: Clock)
     assert "racebot is running; it last saw its category 20 seconds ago" in text
     assert "Finished, to be counted: 1" in text
     assert "orb/b: chat, waiting since 0 seconds ago" in text
+    numbers = dict(report.numbers())
+    assert [numbers[name] for name in ("running", "seconds_since", "pending", "outbox")] == [1, 20, 1, 1]
+    assert numbers["last_seen_timestamp_seconds"] == (clock() - timedelta(seconds=20)).timestamp()
+    assert "database" not in numbers
 
 
 def test_status_calls_a_bot_unhealthy_that_lost_its_category(ledger: Ledger) -> None:
