@@ -109,5 +109,12 @@ def category_activity(ledger: Ledger, category: str) -> CategoryActivity | None:
         goals.append(GoalActivity(goal, len(own), moment_of(ends[-1]), median(sizes), median_time))
     last = moment_of(rows[-1][0])
     year = exact_time(last - YEAR)
-    starts = sorted(moment_of(start or end) for end, _, _, start, _ in rows if end > year)
-    return CategoryActivity(category, len(rows), len(first), last, starts, months[::-1], goals)
+    return CategoryActivity(
+        category=category,
+        races=len(rows),
+        racers=len(first),
+        last_race_at=last,
+        starts=sorted(moment_of(start or end) for end, _, _, start, _ in rows if end > year),
+        months=months[::-1],
+        goals=goals,
+    )

@@ -146,8 +146,16 @@ def standings(races: Iterable[ScoredRace], rules: Rules, hidden: Collection[str]
     order, rows = [row[0] for row in found], []
     for key, name, player, scores, points, total in found:
         entered = [index for index, each in enumerate(scores) if each is not None]
-        counted = frozenset(entered[index] for index in total.counted)
-        rows.append(LeagueStanding(player, name, bisect_left(order, key) + 1, total, points, scores, counted))
+        standing = LeagueStanding(
+            id=player,
+            name=name,
+            place=bisect_left(order, key) + 1,
+            total=total,
+            points=points,
+            scores=scores,
+            counted=frozenset(entered[index] for index in total.counted),
+        )
+        rows.append(standing)
     return ScoreTable(rules, races, tuple(rows))
 
 

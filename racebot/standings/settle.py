@@ -179,8 +179,8 @@ class Settler:
                         if alias.startswith(HIDDEN_ID) and not self.ledger.people.is_hidden(alias):
                             self.ledger.orders.add(Order(latest, OrderKind.HIDE, alias, None, "imported"))
                         if each.penalty and each.user_id and each in result.entrants:
-                            facts = given.name, each.user_id, each.penalty_reason or ""
-                            order = Order(latest, OrderKind.PENALTY, *facts, amount=each.penalty)
+                            kind, why = OrderKind.PENALTY, each.penalty_reason or ""
+                            order = Order(latest, kind, given.name, each.user_id, why, amount=each.penalty)
                             self.ledger.orders.add(order)
                 else:
                     changed += 1
@@ -190,8 +190,14 @@ class Settler:
                 for board in touched:
                     since[board.key] = min(position, since.get(board.key, position))
             update_ratings(self.ledger, since, "past races were added")
-        left = len(past) - len(rated) - len(waiting)
-        return PastRacesReport(new, changed, known, left, len(waiting), tuple(boards.values()))
+        return PastRacesReport(
+            new=new,
+            changed=changed,
+            known=known,
+            skipped=len(past) - len(rated) - len(waiting),
+            waiting=len(waiting),
+            leaderboards=tuple(boards.values()),
+        )
 
     def rebuild(self, board: Leaderboard) -> int:
         """Rate all races of a leaderboard again, at once or by a rebuild. Return the number of rated races.

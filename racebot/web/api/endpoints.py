@@ -99,9 +99,16 @@ def player_on_boards(request: PageRequest, player: str) -> types.PlayerAnswer | 
         return None
     name = on_boards[0].standing.name
     profile, picture = view.ledger.profiles.get(player), view.face(player, name).picture
-    page, avatar = page_of(view, addresses.PLAYER.path(player=player)), picture and page_of(view, picture)
-    user = f"{view.publication.site}/user/{quote(player)}"
-    return types.PlayerAnswer(player, name, profile.pronouns, profile.twitch, avatar, user, page, on_boards)
+    return types.PlayerAnswer(
+        id=player,
+        name=name,
+        pronouns=profile.pronouns,
+        twitch=profile.twitch,
+        avatar=picture and page_of(view, picture),
+        profile=f"{view.publication.site}/user/{quote(player)}",
+        page=page_of(view, addresses.PLAYER.path(player=player)),
+        leaderboards=on_boards,
+    )
 
 
 def _on_board(view: LedgerView, board: Board, standing: PlayerStanding) -> types.StandingOnBoard:
