@@ -99,7 +99,7 @@ def fit_odds(races: History | Sequence[Before], key: str, parameters: Parameters
     found = as_json(_performances(seen, _finish_forecast(seen, model)))
     if ODDS[0] in found:
         plain, through = (create(key, found | {"odds_by_finish": chosen}) for chosen in (False, True))
-        before, after = (_with_fitted_odds(_quarters(steps), start).log_loss for start in (plain, through))
+        before, after = (judged.log_loss for judged in _with_fitted_odds(steps, plain, through))
         found = as_json(_scaled_odds(seen, through if _clearly_better(after, before) else plain))
     return found
 
@@ -128,7 +128,7 @@ def fit(
         shared = {name: found[name] for name in ("newcomer_points", "odds_by_finish")}
         starts.append((other, as_json(create(other, shared | dict(fixed))), tuple(fixed)))
     current = create(key, found)
-    before = _with_fitted_odds(_quarters(_before(current, history)), current)
+    (before,) = _with_fitted_odds(_before(current, history), current)
     tried: list[Tallies] = []
     chosen, best = None, before
     progress(0, len(starts) + 1)
@@ -173,21 +173,18 @@ class _Seen(NamedTuple):
 
     @classmethod
     def of(cls, steps: Sequence[Before]) -> _Seen:
-        rows = []
         entrants = np.array([outcome.size for outcome, _ in steps])
         every = 1 + int(np.sum(entrants * (entrants - 1) // 2)) // MOST_PAIRS
-        for number, (outcome, states) in enumerate(steps):
-            better, worse = (each[number % every :: every] for each in observed_pairs(outcome))
-            finished = ~outcome.unfinished
-            sizes = np.array([better.size]), np.array([finished.size])
-            rows.append((states[better], states[worse], finished[worse], states, finished, *sizes))
-        return cls(*map(np.concatenate, zip(*rows, strict=True)))
-
-
-def _quarters(steps: Sequence[Before]) -> Iterator[tuple[_Seen, _Seen]]:
-    """Yield the first quarter, half and three quarters of the races, each with the next, to save memory."""
-    for cut, end in itertools.pairwise(_cuts(len(steps))):
-        yield _Seen.of(steps[:cut]), _Seen.of(steps[cut:end])
+        of_race = [
+            [each[number % every :: every] for each in observed_pairs(outcome)]
+            for number, (outcome, _) in enumerate(steps)
+        ]
+        pairs = np.array([better.size for better, _ in of_race])
+        before = np.repeat(np.cumsum(entrants) - entrants, pairs)
+        better, worse = (np.concatenate(each) + before for each in zip(*of_race, strict=True))
+        states = np.concatenate([states for _, states in steps])
+        finished = ~np.concatenate([outcome.unfinished for outcome, _ in steps])
+        return cls(states[better], states[worse], finished[worse], states, finished, pairs, entrants)
 
 
 def _judge(parts: Iterable[tuple[RatingModel, _Seen]]) -> Tallies:
@@ -202,8 +199,13 @@ def _judge(parts: Iterable[tuple[RatingModel, _Seen]]) -> Tallies:
     return Tallies(*(Tally.of(cost, race, len(pairs)) for cost in (wrong, log_loss(chance))))
 
 
-def _with_fitted_odds(quarters: Iterable[tuple[_Seen, _Seen]], start: RatingModel) -> Tallies:
-    return _judge((_odds(earlier, start), later) for earlier, later in quarters)
+def _with_fitted_odds(steps: Sequence[Before], *starts: RatingModel) -> list[Tallies]:
+    """Fit each model's odds to the first quarter, half and three quarters, each judged on the next."""
+    judged = []
+    for cut, end in itertools.pairwise(_cuts(len(steps))):
+        earlier, later = _Seen.of(steps[:cut]), _Seen.of(steps[cut:end])
+        judged.append([(_odds(earlier, start), later) for start in starts])
+    return list(map(_judge, zip(*judged, strict=True)))
 
 
 def _with_everything_fitted(history: History, starts: Sequence[_Start]) -> Iterator[tuple[_Start, Tallies]]:
