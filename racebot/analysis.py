@@ -14,6 +14,8 @@ from html import escape
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
+
 from racebot import plots
 from racebot.errors import ModelError, PayloadError
 from racebot.files.options import options_of
@@ -270,7 +272,18 @@ def _read(history: Any) -> History:
 
 
 def _made(model: str | RatingModel, parameters: Parameters | None) -> RatingModel:
-    return registry.create(model, parameters) if isinstance(model, str) else model
+    if isinstance(model, str):
+        return registry.create(model, parameters)
+    two = np.array([model.initial()] * 2)
+    found = {"rating": model.rating(two), "points": model.points(two)}
+    found["win_probability"] = model.win_probability(two, two[::-1])
+    for name, numbers in found.items():
+        if not isinstance(numbers, np.ndarray) or numbers.shape != (2,):
+            problem = (
+                f"{name}() returned {type(numbers).__name__} of shape {np.shape(numbers)} for two players"
+            )
+            raise ModelError(f"{model.key}: {problem}: return an array with a number for each")
+    return model
 
 
 def _cell(value: object) -> str:

@@ -109,6 +109,11 @@ def test_what_cannot_be_done_names_its_reason() -> None:
             racebot.odds(races, players)
     with pytest.raises(ModelError, match="shape"):
         racebot.rate(races, Summed())
+    for name in ("rating", "points", "win_probability"):
+        wrong = Halved()
+        setattr(wrong, name, lambda *states: 5)
+        with pytest.raises(ModelError, match=rf"{name}\(\) returned int of shape \(\) for two players"):
+            racebot.evaluate(races, [wrong])
     with pytest.raises(AttributeError, match="predict"):
         racebot.predict  # noqa: B018
 
