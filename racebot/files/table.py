@@ -405,8 +405,8 @@ class TableReader:
                     ended_at = cells.moment(date, month_first)
                     moments.add(ended_at)
                     if len(moments) > 1:
-                        fix = "use one for the whole race, or name races by their dates, too"
-                        problem = f"this race has another time above: {fix}: --columns race=race+date"
+                        mine = "+".join(self._table.columns.get(each, each) for each in ("race", "ended_at"))
+                        problem = f"this race has another time above: use one, or --columns race={mine}"
                         raise BadCellError("ended_at", problem)
             with self._refusing(next(iter(race.dates.values()))):
                 self.ranking.rank(race.finishers())

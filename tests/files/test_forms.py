@@ -183,6 +183,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "players called Nat and Nan": ("p1,p2,score\nNat,Bo,0-2\nBo,Nan,2-1\n", {}, {"t-000002": "Bo Nat", "t-000003": "Bo Nan"}, "a race of two"),
     "a club with one finisher": ("race,rider,team,place\ns,Ann,Red,1\ns,Bo,Blue,2\ns,Cy,Blue,DNF\n", {}, {"s": "Ann Bo | Cy"}, "each is rated alone"),
     "a grid, a finish and points of each race": ("Driver,R1,,,R2,,\n,Grid,Finish,Pts,Grid,Finish,Pts\nAnn,2,1,25,1,2,18\nBo,1,Ret,0,2,1,25\n", {}, {"R1": "Ann | Bo", "R2": "Bo Ann"}, "not used: 'R1 Grid', 'R1 Pts'"),
+    "two clocks": ("Place,Name,GunTime,ChipTime\n1,Ann,31:05,31:02\n2,Bo,32:11,32:00\nDNF,Cy,,\n", {}, {"t": "Ann Bo | Cy"}, "time=ChipTime"),
     "numbers for statuses": ("Name,Zeit,Wertung,Platz\nAnn,35:10,0,1\nBo,37:30,0,2\nCy,29:00,3,\nDi,,1,\n", {"columns": "status=Wertung", "words": "done=0,dns=1,dnf=2,dq=3"}, {"t": "Ann Bo | Cy"}, "1 × '3' as disqualified"),
 }  # fmt: skip
 
@@ -257,6 +258,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Round,Driver,Round Pos,Total Pts,Standing\n1,Ann,1,25,1\n1,Bo,2,18,2\n", ["no column place or time or score"]),
         ("Runner,Min,Sec,Hund\nAnn,1,2,33\nBo,1,1,90\n", ["no column place or time or score"]),
         ("Runner,Time,Pen\nAnn,1:02,0\nBo,1:01,5\n", ["does 'Time' include 'Pen'?", "--columns time=Time"]),
+        ('{"game": "x", "when": "2024-01-02", "player": "Ann", "place": 1}\n{"game": "x", "when": "2024-01-09", "player": "Bo", "place": 1}\n', ["another time above", "race=game+when"]),
         ("Player 1,Player 2,Player 3,Score 1,Score 2,Score 3\nAnn,Bo,Cy,10,30,20\n", ["a line for each player"]),
         ("Name,Bike,Run,Overall\nAnn,9:00,8:00,1\nBo,9:30,8:40,2\n", ["--columns place=NAME"]),
     ],
