@@ -221,7 +221,8 @@ class Settler:
             position = Position(self.boards.next_moment(boards, min(result.ended_at, now)), result.name)
         touched = {board.key for board in [*boards, *self.boards.holding(result.name)]}
         self.ledger.races.save(result, counted_at=position.counted_at, source="live", now=now)
-        update_ratings(self.ledger, dict.fromkeys(touched, position), is_new=is_new)
+        since = dict.fromkeys(touched, position)
+        update_ratings(self.ledger, since, is_new=is_new)
         return True
 
     def _compared(self, given: RaceResult) -> tuple[RaceResult, Position | None, bool]:
