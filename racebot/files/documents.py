@@ -295,7 +295,8 @@ def _exploded(value: Any, above: Record, at: tuple[int, ...] = (), path: _Path =
         }
         names = [key for each in inner.values() for key, _ in _flat(each[0]) if "player" in _tells(key)]
         out = {key: each for key, each in lists.items() if _is_out(key) and _are_names(each)}
-        inner |= {key: [{"".join(names[:1]) or "name": who} for who in each] for key, each in out.items()}
+        own_name = min(names, key=lambda key: not plain(key).endswith("name"), default="name")
+        inner |= {key: [{own_name: who} for who in each] for key, each in out.items()}
         own = set[str]().union(*map(_tells, flat))
         is_entrant = {"player", "result"} <= own and ("place" in own or not (names or out))
         if is_entrant or not inner:

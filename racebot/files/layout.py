@@ -198,7 +198,7 @@ class _Recognizer:
         # In a wide table, a column `place` or `points` is the standing after all races.
         standing = {*RESULTS, *cells.OUTCOMES, "status"}
         keys = {at for ours, each in self.header.at.items() if ours not in standing for at in each}
-        totals = {name for ours in RESULTS for name in KNOWN["columns"][ours]}
+        totals = {name for ours in (*RESULTS, "status") for name in KNOWN["columns"][ours]}
         # The first row below the names may have the dates of races.
         dates = {text for row in self.below[:1] for text in row if cells.is_date(text)}
         for at, name in enumerate(self.header.plain):
@@ -253,6 +253,8 @@ class _Recognizer:
                 raise PayloadError(f"{self.path}: column {at + 1} has results and no name: add its name")
         if by_player and not told:
             columns = [at for at in columns if self._names_race(at) or not self._is_rating(at, kind, below)]
+        if len(columns) < 2 and not (of_players or self.options.layout or "cells" in self.options.columns):
+            return None  # the time of a lap, say, and no race
 
         def lines(number: int, row: list[str]) -> Iterator[Line]:
             name = " ".join(row[at] for at in key).strip()
