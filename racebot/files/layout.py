@@ -316,6 +316,7 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
     for number, at in enumerate(twins if len(twins) == 2 else (), start=1):
         header.plain[at] = f"score {number}"
     winner, draw = header.find("winner", "winner name", "gewinner"), header.find("draw", "drawn", "tie")
+    forfeit = header.find("forfeit", "walkover", "wo", "w o", "forfait")
     result = header.at.get("result", (header.find("result", "score", "outcome", "res", "ftr"),))
     sides = [plain(name).removesuffix("team").strip() for name in names]
     scores = [
@@ -330,6 +331,7 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
     def places(row: Sequence[str]) -> tuple[str, str] | None:
         """Return the places of the two, or None if they did not play."""
         walkover = any(row[at].lower().replace(" ", "") in SIGNS["walkover"] for at in told)
+        walkover |= forfeit is not None and row[forfeit].lower() in SIGNS["true"] | SIGNS["walkover"]
         if walkover or any(cells.is_nobody(row[at]) for at in pair):
             return None
         if winner == pair[0]:
@@ -357,7 +359,7 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
         for at, place in zip(pair, found, strict=True):
             yield line | {"race": race, "player": row[at], "place": place}
 
-    used = [at for at in (*pair, *scores, *result, winner, draw) if at is not None]
+    used = [at for at in (*pair, *scores, *result, winner, draw, forfeit) if at is not None]
     columns = {"race": "race"} | header.titles("race", "ended_at")
     return Lines(lines, columns, used, f"each line is a race of two, {names[0]!r} and {names[1]!r}")
 

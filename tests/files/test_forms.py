@@ -114,6 +114,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "a cup beside races": ("Player,Cup,R1,R2\nAnn,Gold,1,2\nBo,Gold,2,1\n", {}, {"R1": "Ann Bo", "R2": "Bo Ann"}, "columns not used: 'Cup'"),
     "a number beside races": ("Player,Form,Spa,Imola\nAnn,95,1,2\nBo,87,2,1\n", {}, {"Spa": "Ann Bo", "Imola": "Bo Ann"}, "columns not used: 'Form'"),
     "discards": ("Rank,Helm,R1,R2,Nett\n1,Ann,1,[2.0],1\n2,Bo,(3 DNC),1,1\n", {}, {"R1": "Ann", "R2": "Bo Ann"}, "columns not used: 'Rank', 'Nett'"),
+    "a column of forfeits": ("Home,Away,Score,Forfeit\nAnn,Bo,2-1,no\nBo,Ann,0-0,yes\n", {}, {"t-000002": "Ann Bo"}, "1 line without a result"),
     "a walkover": ("winner_name,loser_name,score\nAnn,Bo,6-4 6-4\nBo,Ann,W/O\n", {}, {"t-000002": "Ann Bo"}, "1 line without a result"),
     "a table of iRacing": ("Track\nSpa\n\nFin Pos,Team ID,Cust ID,Name,Out,Interval,Laps Led,Fast Lap#,Inc,Club ID\n1,-1,7,Ann,Running,-00.000,3,2,0,1\n2,-1,8,Bo,Running,-03.500,0,4,2,1\n3,-1,9,Cy,Disconnected,-4L,0,3,8,1\n", {}, {"t": "Ann Bo | Cy"}, "2 lines above the names"),
     "races below merged months": ("Driver,January,,February,\n,Race 1,Race 2,Race 3,Race 4\nAnn,1,2,1,2\nBo,2,1,DNF,1\n", {}, {"Race 1": "Ann Bo", "Race 2": "Bo Ann", "Race 3": "Ann | Bo", "Race 4": "Bo Ann"}, "names of columns in two lines"),
