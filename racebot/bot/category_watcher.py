@@ -157,9 +157,10 @@ class CategoryWorker:
     async def _follow_orders(self) -> None:
         """Let races show what they do after orders from the shell, and after an edit that a rebuild rates."""
         last, given = await self._call(self._ledger.orders.last), self._orders_followed
-        ordered = await self._call(self._ledger.orders.races_since, given or 0)
-        if given is None:  # a stop may have left these undone; what is shown already stays as it is
-            ordered += [each.start.race for each in await self._call(self._ledger.rebuilds.all)]
+        orders = self._ledger.orders
+        ordered = await (
+            self._call(orders.unpublished) if given is None else self._call(orders.races_since, given)
+        )
         self._to_follow.update(filter(self._is_ours, ordered))
         self._orders_followed = last
         self._to_follow |= self._context.work.rated_later

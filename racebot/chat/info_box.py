@@ -39,7 +39,7 @@ def merged_info(
 ) -> str | None:
     """Return the new text of `info_bot`, which all bots share, or None to leave it alone.
 
-    `append`: whether to write below the lines of others.
+    `append`: whether to write below the lines of others where we have no line yet.
 
     A line is ours if it begins like `texts.info` or is `texts.not_counted`, as set or by default. Other lines
     are kept. Blocks that do not fit below them are left out.
@@ -48,10 +48,12 @@ def merged_info(
         text.partition("{")[0] for each in (texts, DEFAULT_TEXTS) for text in (each.info, each.not_counted)
     )
     openings = tuple(filter(None, own))
-    foreign = [line for line in existing.split("\n") if not line.startswith(openings)]
+    lines = existing.split("\n")
+    foreign = [line for line in lines if not line.startswith(openings)]
+    is_ours = len(foreign) < len(lines)
     while foreign and not foreign[-1].strip():
         foreign.pop()
-    if foreign and not append:
+    if foreign and not (append or is_ours):
         return None
     text = "\n".join(foreign)
     for block in blocks:

@@ -58,6 +58,13 @@ class Order:
     amount: int | None = None
 
 
+_RACES = (
+    "SELECT DISTINCT iif(kind = 'penalty', subject, coalesce(target, subject)) FROM orders WHERE kind IN"
+    " ('exclude', 'include', 'skip', 'count', 'penalty', 'event add', 'event remove')"
+)
+"""The races that orders are about."""
+
+
 class Orders(LedgerTable):
     """The orders of a ledger. Write them in the transaction that also carries them out."""
 
@@ -91,15 +98,18 @@ class Orders(LedgerTable):
         return given_at and moment_of(given_at)
 
     def races_since(self, number: int) -> list[str]:
-        """Return the races that orders after this number are about, of those that the bot followed."""
+        """Return the races that orders after this number are about, or the rooms."""
+        return [race for (race,) in self._connection.rows(f"{_RACES} AND id > ?", number)]
+
+    def unpublished(self) -> list[str]:
+        """Return the races that an order of the shell or an edit changed after they were last published."""
         sql = (
-            "SELECT DISTINCT iif(kind = 'penalty', subject, coalesce(target, subject)) AS race FROM orders"
-            " WHERE id > ? AND kind IN"
-            " ('exclude', 'include', 'skip', 'count', 'penalty', 'event add', 'event remove')"
-            " AND race IN (SELECT race FROM outbox UNION SELECT race FROM cases"
-            " UNION SELECT race FROM discord)"
+            "SELECT race"  # noqa: S608 - a constant
+            " FROM (SELECT race, max(created_at) AS told FROM outbox WHERE kind <> 'chat' GROUP BY race)"
+            f" WHERE race IN ({_RACES} AND author = '' AND given_at > told)"
+            " OR told < (SELECT corrected_at FROM races WHERE name = race)"
         )
-        return [row[0] for row in self._connection.rows(sql, number)]
+        return [race for (race,) in self._connection.rows(sql)]
 
     def last_of_event(self, room: str) -> Order | None:
         """Return the last order by which a room joined or left an event, or its event closed or reopened."""

@@ -292,12 +292,17 @@ class Posts(LedgerTable):
 
     def put(self, result: RaceResult, webhooks: Iterable[str], moves: Moves | None) -> None:
         """Show a result in these channels, and where the race is shown already. `moves`: if not settled."""
-        mark = result.fingerprint()
-        row = {"race": result.name, "wanted": mark, "result": None, "problem": None}
+        fingerprint = mark = result.fingerprint()
+        row = {"race": result.name, "result": None, "problem": None}
         if moves is not None:
-            row |= {"wanted": f"{mark}?", "result": result.to_json(), "moves": json.dumps({mark: moves})}
-        known = self._connection.rows("SELECT webhook FROM discord WHERE race = ?", result.name)
-        rows = [row | {"webhook": each} for each in {*webhooks, *(webhook for (webhook,) in known)}]
+            mark = f"{fingerprint}?"
+            row |= {"result": result.to_json(), "moves": json.dumps({fingerprint: moves})}
+        stored = self._connection.rows("SELECT webhook, wanted FROM discord WHERE race = ?", result.name)
+        rows = []
+        for webhook, wanted in (dict.fromkeys(webhooks, "") | {each[0]: each[1] for each in stored}).items():
+            # An order about a player may wait to be shown, too.
+            waits = wanted.startswith(f"{mark}+")
+            rows.append(row | {"webhook": webhook, "wanted": wanted if waits else mark})
         self._connection.save("discord", "race, webhook", rows)
 
     def withdraw(self, race: str) -> None:

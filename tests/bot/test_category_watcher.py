@@ -342,23 +342,29 @@ async def test_a_room_whose_messages_were_delivered_meanwhile_is_not_joined(
 async def test_what_happened_to_races_while_the_bot_was_down_is_published_at_its_start(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    edited, excluded = f"{CATEGORY}/edited", f"{CATEGORY}/excluded"
-    for name in ("edited", "excluded"):
+    settler, messages, posts = scene.follower.settler, scene.ledger.messages, scene.ledger.posts
+    for name in ("one", "two", "excluded", "same"):
         scene.follower.frame(seen(result(name, "ann bo")))
         scene.follower.deliver(f"{CATEGORY}/{name}")
-    settler, messages = scene.follower.settler, scene.ledger.messages
-    orders.exclude(settler, existing(scene.ledger.races.get(excluded)), "asked", NOON)
+    scene.clock.advance(hours=1)
+    excluded, same = (existing(scene.ledger.races.get(f"{CATEGORY}/{name}")) for name in ("excluded", "same"))
+    orders.exclude(settler, excluded, "asked", scene.clock())
+    for undo in (False, True):
+        orders.exclude(settler, same, "asked", scene.clock(), undo=undo)
+    posts.put(same.result, ["1"], None)
+    posts.note(posts.get(same.result.name, "1"), "message", None)
+    orders.hide(settler, existing(scene.ledger.players.get("id-ann")), "asked", scene.clock())
     with monkeypatch.context() as patch:
         patch.setattr(rebuild, "fits", lambda board, races: False)
-        settler.settle(result("edited", "bo ann"), NOON)
+        for name in ("one", "two"):
+            settler.settle(result(name, "bo ann"), scene.clock())
+    scene.clock.advance(seconds=10)
     await scene.category.rooms()
-    meta, info = (row.message.body for row in messages.open_in(CATEGORY))
+    meta, info = (row.message.body for row in messages.open_for(excluded.result.name))
     assert (meta, info) == (MetaBody(), InfoBody((Settings().texts.not_counted,)))
-    scene.follower.deliver(excluded)
+    assert posts.waiting("1") == [same.result.name], "Ann is still to be hidden"
     rebuild.carry_out_rebuilds(scene.ledger)
     await scene.category.rooms()
-    assert {row.message.race for row in messages.open_in(CATEGORY)} == {edited}
-    scene.follower.deliver(edited)
-    for name in (edited, excluded):
-        assert scene.follower.work.follow_order(name)
-    assert not messages.open_in(CATEGORY), "each is published once"
+    told = {row.message.race.partition("/")[2] for row in messages.open_in(CATEGORY)}
+    assert told == {"one", "two", "excluded", "same"}
+    assert scene.ledger.orders.unpublished() == []

@@ -179,22 +179,18 @@ class Announcements:
     def publish(self, race: str, rated: Sequence[RatedRace]) -> None:
         """Queue the messages that publish a settled race: its `bot_meta`, and its info box if wanted.
 
-        A race that counted and does not any more replaces them. What is published already stays.
+        A race that counted and does not any more replaces them.
         """
         texts = self.settings.texts
         boards = [self._shown(each, settled=True) for each in rated if each.changes]
-        queued = [each for each in self.ledger.messages.of(race) if each.state is not Delivery.DROPPED]
-        last = {each.message.kind: each.message.body for each in queued}
-        if self.bot is None or not (boards or "meta" in last):
+        kinds = {each.message.kind for each in self.ledger.messages.of(race)}
+        if self.bot is None or not (boards or "meta" in kinds):
             return
-        bodies: list[Body] = [MetaBody(tuple(map(info_box.meta_entry, boards)))]
-        if texts.info and (boards or "info" in last):
+        self._put(race, MetaBody(tuple(map(info_box.meta_entry, boards))))
+        if texts.info and (boards or "info" in kinds):
             page = race_page(self.settings, race)
             blocks = [info_box.info_block(each, texts, page) for each in boards]
-            bodies.append(InfoBody(tuple(blocks or [texts.not_counted])))
-        for body in bodies:
-            if body not in last.values():  # the site says in chat that the info box changes
-                self._put(race, body)
+            self._put(race, InfoBody(tuple(blocks or [texts.not_counted])))
 
     def _shown(self, rated: RatedRace, *, settled: bool = False) -> RatedRace:
         return shown_race(self.ledger, self.settings, rated, settled=settled)
