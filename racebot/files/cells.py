@@ -143,7 +143,8 @@ def place(text: str) -> int:
     if match is None or not 0 < int(match[1]) <= int(match[2] or match[1]):
         if _NUMBER.fullmatch(text) and float(text.replace(",", ".")) > 1:
             raise _bad("place", text, "no whole place: add --columns score=NAME, --lowest-wins if less wins")
-        raise _bad("place", text, "not a place: write 1, 2, 3 and so on, DNF or DNS", "dns", "dnf")
+        from_0 = ", add --columns score=NAME --lowest-wins if 0 is the first" if text == "0" else ""
+        raise _bad("place", text, f"not a place: write 1, 2, 3 and so on, DNF or DNS{from_0}", "dns", "dnf")
     return int(match[1])
 
 

@@ -318,7 +318,7 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
     winner, draw = header.find("winner", "winner name", "gewinner"), header.find("draw", "drawn", "tie")
     forfeit = header.find("forfeit", "walkover", "wo", "w o", "forfait")
     result = header.at.get("result", (header.find("result", "score", "outcome", "res", "ftr"),))
-    sides = [plain(name).removesuffix("team").strip() for name in names]
+    sides = [plain(name).removesuffix(" name").removesuffix("team").strip() for name in names]
     scores = [
         header.find(*(form.format(name) for name in each for form in _SCORES))
         for each in zip(names, sides, (side.split()[-1] for side in sides), "12", strict=True)

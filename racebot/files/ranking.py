@@ -58,7 +58,9 @@ class Ranking:
         self.places.update({"timed": bool(leader), "with times as gaps": bool(as_gaps)})
         first = min((each.finish_time for each in own if each.finish_time is not None), default=None)
         if first == 0 and not any(each.behind for each in finishers):
-            raise BadCellError("time", "a time is zero: write it, DNF or DNS, or say --words dnf=0:00:00")
+            fix = "write DNF or DNS, or say --words dnf=0:00:00, with the zero as written"
+            fix = "add --columns time= to rank by places" if all(each.place for each in own) else fix
+            raise BadCellError("time", f"a time is zero: {fix}")
         for each in finishers:
             if each.behind and not each.behind[0] and first is not None:
                 each.entrant.finish_time, each.behind = first + each.behind[1], None  # laps stay
@@ -101,6 +103,7 @@ class Ranking:
             as_places = scores[-1:] > [1] and scores == [1 + bisect_left(scores, score) for score in scores]
             self.places.update({"scored": 1, "scored as places": int(as_places)})
             sign = 1 if self.options.lowest_wins else -1
+            self.signs.update({"-1": 1} if sign == 1 and scores[:2] == [-1, 0] else {})
             return [(sign * (each.score or 0),) for each in finishers]
         if all(each.entrant.finish_time is not None or each.behind for each in finishers):
             return [(*(each.behind or (0, 0)), each.entrant.finish_time or 0) for each in finishers]

@@ -140,6 +140,8 @@ class TableReader:
                     raise BadCellError(str(width + 1), problem)
                 lines = list(table.lines_of(number, row))
                 alone = not self._find and row.count("") == width - 1
+                if alone and row[0] and not cells.is_result(row[0]):
+                    lines = [line for line in lines if line.get("player")]  # "Not classified" is a title
                 if not lines:
                     self._unused["without a result"].append(number)
                 elif alone and len(lines) == 1 and lines[0].get("player"):
@@ -226,7 +228,7 @@ class TableReader:
             results[key] = min(before, result, key=self.ranking.key) if twice is Twice.BEST else before
         else:
             columns, where, column = self._table.columns, "this file, which has no column race,", "race=NAME"
-            free = [name for name in self._table.header if name not in columns.values()]
+            free = [name for name in self._table.header if name not in "+".join(columns.values()).split("+")]
             if "race" in columns:
                 where, races = "this race", [name for name in free if plain(name) in COLUMNS["race"]]
                 more = columns.get("ended_at") or "".join(races[:1])
@@ -432,7 +434,7 @@ class TableReader:
             what = "times count where places" if self._options.by_time else "places count where times"
             yield f"{what} contradict them: {self._lines(ranking.contradictions)}"
         for sign, count in ranking.signs.items():
-            yield f"{count} × {sign}, far behind the rest: if that means no finish, add --words dnf={sign}"
+            yield f"{count} × {sign}, apart from the rest: if that means no finish, add --words dnf={sign}"
 
     @staticmethod
     def _lines(numbers: list[int]) -> str:
