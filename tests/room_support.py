@@ -47,7 +47,7 @@ class Follower:
         self.reads: list[float] = []
         self._version = 0
 
-    def on(self, name: str, *events: cases.Event, watched: bool = True) -> bool:
+    def on(self, name: str, *events: cases.CaseEvent, watched: bool = True) -> bool:
         """Step through events, and return whether the room must be joined."""
         case = self.watched.get(name) if watched else None
         needs_room = False

@@ -314,7 +314,7 @@ class CategoryWorker:
             self._watch(name)
         await self._follow_race(name, events.Read(race, sent_at), Signal.LOOKED)
 
-    async def _follow_race(self, name: str, *happened: events.Event) -> None:
+    async def _follow_race(self, name: str, *happened: events.CaseEvent) -> None:
         if watched := self._watches.get(name):
             watched.put(*happened)
             return

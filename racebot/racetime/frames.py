@@ -94,10 +94,10 @@ class Unreadable:
     reason: str
 
 
-Event = RaceUpdate | ChatMessage | ChatHistory | Refusal | Other | Unreadable
+SocketEvent = RaceUpdate | ChatMessage | ChatHistory | Refusal | Other | Unreadable
 
 
-def parse_event(frame: object) -> Event:
+def parse_event(frame: object) -> SocketEvent:
     """Read a decoded socket frame. A known event of the wrong shape is a `PayloadError`."""
     if not isinstance(frame, Mapping):
         raise PayloadError("frame: is not an object")
@@ -185,7 +185,7 @@ class RoomSocket:
         self.name = name
         self._socket = socket
 
-    async def receive(self, timeout: float | None = None) -> Event | None:  # noqa: ASYNC109
+    async def receive(self, timeout: float | None = None) -> SocketEvent | None:  # noqa: ASYNC109
         """Return the next event, or None if none comes within so many seconds."""
         try:
             async with asyncio.timeout(timeout):

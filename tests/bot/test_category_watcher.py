@@ -58,12 +58,12 @@ class Watch:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.events: list[cases.Event] = []
+        self.events: list[cases.CaseEvent] = []
 
     async def run(self) -> None:
         await asyncio.Event().wait()
 
-    def put(self, *events: cases.Event) -> None:
+    def put(self, *events: cases.CaseEvent) -> None:
         self.events += events
 
     def nudge(self) -> None:

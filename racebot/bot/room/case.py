@@ -22,9 +22,9 @@ from racebot.bot.room.events import (
     UNDO_AFTER,
     Act,
     Announce,
+    CaseEvent,
     CountOrder,
     Effect,
-    Event,
     Frame,
     GiveUp,
     Listed,
@@ -139,7 +139,7 @@ class Case:
         return now.site - ended_at > (STAY_AFTER_OVER if race.over else STAY_AFTER_FINISH)
 
 
-def step(case: Case, event: Event, now: Moment) -> tuple[Case, tuple[Effect, ...]]:
+def step(case: Case, event: CaseEvent, now: Moment) -> tuple[Case, tuple[Effect, ...]]:
     """Return the case after an event, and the effects to carry out, in order. The given case stays."""
     taking = _Step(replace(case), now)
     taking.on(event)
@@ -157,7 +157,7 @@ class _Step:
         self.is_read = False
         """Whether the event shows the race as the site has it now, and not as a frame repeats it."""
 
-    def on(self, event: Event) -> None:
+    def on(self, event: CaseEvent) -> None:
         match event:
             case Frame(race):
                 self._on_frame(race)

@@ -6,7 +6,7 @@ import time
 
 from racebot.bot.failures import Backoff, first_of, retry_pauses
 from racebot.bot.room.delivery import Conversation, OutboxDelivery
-from racebot.bot.room.events import Event as CaseEvent, Signal
+from racebot.bot.room.events import CaseEvent, Signal
 from racebot.bot.room.inbox import Inbox, RoomContext
 from racebot.errors import (
     ConnectionLost,

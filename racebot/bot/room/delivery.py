@@ -28,9 +28,9 @@ from racebot.racetime.frames import (
     Action,
     ChatHistory,
     ChatMessage,
-    Event,
     RaceUpdate,
     Refusal,
+    SocketEvent,
     message_action,
 )
 from racebot.racetime.payload import Race
@@ -54,7 +54,7 @@ MOST_REPETITIONS = 2
 HISTORY_LENGTH = 100
 """Number of messages in the site's chat history, not counting pinned ones."""
 
-Confirms = Callable[[Event], bool]
+Confirms = Callable[[SocketEvent], bool]
 """Returns whether an event shows that the site carried out an action."""
 
 
@@ -68,10 +68,10 @@ class Conversation:
         self.has_sent = False
         """Whether any action was sent for the message that is being delivered."""
         self._came = asyncio.Event()
-        self.expected: tuple[Confirms, asyncio.Future[Event]] | None = None
+        self.expected: tuple[Confirms, asyncio.Future[SocketEvent]] | None = None
         """What the site has yet to confirm or refuse."""
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: SocketEvent) -> None:
         """Process an event of the room, which may confirm or refuse an action."""
         if isinstance(event, RaceUpdate):
             self.shown = event.race
@@ -99,14 +99,14 @@ class Conversation:
                 await self._came.wait()
         self._came.set()
 
-    async def exchange(self, *sent: Action, confirms: Confirms, within: float) -> Event:
+    async def exchange(self, *sent: Action, confirms: Confirms, within: float) -> SocketEvent:
         """Send actions, and return the event that confirms or refuses them.
 
         Raises:
             ConnectionLost: the socket closed, or no such event comes within so many seconds.
             TokenRefused: the site refuses the token.
         """
-        answer: asyncio.Future[Event] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[SocketEvent] = asyncio.get_running_loop().create_future()
         self.expected = confirms, answer
         try:
             for action in sent:
@@ -250,7 +250,7 @@ class OutboxDelivery:
             sent = Action("setinfo", {"info_bot": text})
             await self._conclude(await self._exchange(sent, confirms=_shows_info(text)))
 
-    async def _conclude(self, event: Event) -> None:
+    async def _conclude(self, event: SocketEvent) -> None:
         """Store whether the site carried the message out or refused it."""
         if not isinstance(event, Refusal):
             await self._mark(Delivery.DELIVERED)
@@ -267,7 +267,7 @@ class OutboxDelivery:
         event = await self._exchange(GET_HISTORY, confirms=lambda event: isinstance(event, ChatHistory))
         return event.messages if isinstance(event, ChatHistory) else ()
 
-    async def _exchange(self, *sent: Action, confirms: Confirms) -> Event:
+    async def _exchange(self, *sent: Action, confirms: Confirms) -> SocketEvent:
         return await self._room.exchange(*sent, confirms=confirms, within=self.within)
 
     async def _mark_sent(self) -> bool:
@@ -301,7 +301,7 @@ class OutboxDelivery:
         self._answers.popleft()
 
 
-def _is_pong(event: Event) -> bool:
+def _is_pong(event: SocketEvent) -> bool:
     return event == PONG
 
 
@@ -309,7 +309,7 @@ def _echo_of(text: str) -> Confirms:
     """Recognise our own message by its visible text, since the site may drop invisible characters."""
     words = visible(text).split()
 
-    def echo(event: Event) -> bool:
+    def echo(event: SocketEvent) -> bool:
         return (
             isinstance(event, ChatMessage) and event.bot is not None and visible(event.text).split() == words
         )

@@ -67,7 +67,7 @@ class Signal(Enum):
     MISSING = "the site says that the race does not exist"
 
 
-Event = Frame | Read | Listed | QuietOrder | CountOrder | Signal
+CaseEvent = Frame | Read | Listed | QuietOrder | CountOrder | Signal
 
 # Effects
 

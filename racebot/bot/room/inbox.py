@@ -31,7 +31,7 @@ RETRY_COMMAND = 5.0
 ORDERS_WAIT = 0.5
 """Seconds that orders wait while the site is asked about a race's goal."""
 
-RoomEvent = events.Event | ChatMessage | ChatHistory
+RoomEvent = events.CaseEvent | ChatMessage | ChatHistory
 """An event that the inbox handles."""
 
 
@@ -215,7 +215,7 @@ class Inbox:
                 self.context.failures.recovered(source)
                 return
 
-    def _step(self, event: events.Event) -> None:
+    def _step(self, event: events.CaseEvent) -> None:
         assert self._case is not None  # noqa: S101 - loaded before the first event
         before = self._case.shown
         self._case, effects = step(self._case, event, self.context.now())
@@ -262,7 +262,7 @@ class Inbox:
         source = f"{self.name} read"
         while True:
             self._read_again = False
-            event: events.Event = Signal.READ_FAILED
+            event: events.CaseEvent = Signal.READ_FAILED
             try:
                 event = events.Read(*await self.context.site.race(self.name))
             except Exception as error:

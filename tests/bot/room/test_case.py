@@ -27,7 +27,7 @@ class Room:
             "orb/r", Settings(quiet_seconds=quiet), lambda: RatingRules(LeaderboardConfig("elo-ffa"))
         )
 
-    def on(self, event: cases.Event, now: float) -> list[Effect]:
+    def on(self, event: cases.CaseEvent, now: float) -> list[Effect]:
         before = replace(self.case)
         after, effects = step(self.case, event, Moment(now, NOON))
         assert self.case == before, "a step changes its own copy only"
@@ -149,7 +149,7 @@ def test_a_frame_of_the_same_version_proves_nothing_in_a_race_that_ended(room: R
 
 
 @pytest.mark.parametrize("late", [cases.Frame(seen(FINAL, 8)), cases.Listed(seen(FINAL, None))], ids=type)
-def test_a_recording_counts_however_late_or_without_a_version(room: Room, late: cases.Event) -> None:
+def test_a_recording_counts_however_late_or_without_a_version(room: Room, late: cases.CaseEvent) -> None:
     room.on_frame(seen(FIRST, 9), 100)
     assert room.on(late, 101) == [Settle(FINAL)]
 

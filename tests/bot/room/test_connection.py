@@ -35,8 +35,8 @@ from racebot.racetime.frames import (
     Action,
     ChatHistory,
     ChatMessage,
-    Event,
     RaceUpdate,
+    SocketEvent,
     Unreadable,
 )
 from racebot.racetime.payload import Race
@@ -70,14 +70,14 @@ class Socket:
     A socket that is `lost` closes after its events, or once a condition is true.
     """
 
-    def __init__(self, *events: Event, lost: bool | Callable[[], bool] = False) -> None:
-        self.queue: asyncio.Queue[Event] = asyncio.Queue()
+    def __init__(self, *events: SocketEvent, lost: bool | Callable[[], bool] = False) -> None:
+        self.queue: asyncio.Queue[SocketEvent] = asyncio.Queue()
         for event in events:
             self.queue.put_nowait(event)
         self.lost = lost
         self.said: list[str] = []
 
-    async def receive(self, wait: float) -> Event | None:
+    async def receive(self, wait: float) -> SocketEvent | None:
         if self.queue.empty() and self.lost:
             if callable(self.lost):
                 await until(self.lost)
@@ -294,7 +294,7 @@ async def test_a_room_that_stays_unreadable_is_asked_ever_more_rarely(
     asked: list[float] = []
 
     class UnreadableRoom(Socket):
-        async def receive(self, wait: float) -> Event | None:
+        async def receive(self, wait: float) -> SocketEvent | None:
             nonlocal now
             await asyncio.sleep(0)
             if not self.queue.empty():

@@ -22,7 +22,16 @@ from racebot.errors import ConnectionLost, LedgerUnavailable, TokenRefused
 from racebot.ledger.connection import P, RunOnLedger, T
 from racebot.ledger.outbox import Body, ChatBody, Delivery, InfoBody, Message, MetaBody, MetaEntry
 from racebot.ledger.store import Ledger
-from racebot.racetime.frames import PONG, Action, ChatHistory, ChatMessage, Event, Other, RaceUpdate, Refusal
+from racebot.racetime.frames import (
+    PONG,
+    Action,
+    ChatHistory,
+    ChatMessage,
+    Other,
+    RaceUpdate,
+    Refusal,
+    SocketEvent,
+)
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 
@@ -149,7 +158,7 @@ class FakeRoom:
             return False
         return True
 
-    def _answer(self, event: Event, action: str = "") -> None:
+    def _answer(self, event: SocketEvent, action: str = "") -> None:
         if action not in self.mute:
             asyncio.get_running_loop().call_soon(self.conversation.on_event, event)
 

@@ -46,7 +46,7 @@ class Polled:
         default_factory=lambda: Case(FIRST.name, Settings(quiet_seconds=0), lambda: RULES, is_watched=False)
     )
 
-    def on(self, minutes: float, *events: cases.Event) -> list[Effect]:
+    def on(self, minutes: float, *events: cases.CaseEvent) -> list[Effect]:
         effects: list[Effect] = []
         for event in events:
             self.case, found = step(self.case, event, Moment(60 * minutes, NOON + minutes * MINUTE))
