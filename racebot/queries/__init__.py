@@ -10,8 +10,8 @@ from pydantic import Field
 
 from racebot.text.format import BESIDE
 
-T = TypeVar("T")
-Beside = Annotated[T, Field(json_schema_extra=BESIDE)]
+AnyRecord = TypeVar("AnyRecord")
+Beside = Annotated[AnyRecord, Field(json_schema_extra=BESIDE)]
 """A record whose fields stand beside those of the record that holds it, in JSON and its description."""
 ShownId = Annotated[str | None, Field(description="null for a hidden player")]
 OptionalId = Annotated[str | None, Field(description="null for a deleted account or a hidden player")]

@@ -10,7 +10,7 @@ import orjson
 
 from racebot import addresses
 from racebot.addresses import MOST, BadQueryError, Route, whole_number
-from racebot.queries import Record
+from racebot.queries import AnyRecord
 from racebot.queries.activity import CategoryActivity, category_activity
 from racebot.queries.odds import finishing_habits, forecasts, odds
 from racebot.queries.player import PlayerStanding
@@ -225,7 +225,7 @@ def _csv(columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> Document:
     return Document(rows_as_csv(columns, rows).encode(errors="replace"), CSV)
 
 
-def _addressed(view: LedgerView, record: Record, race: str) -> types.Addressed[Record]:
+def _addressed(view: LedgerView, record: AnyRecord, race: str) -> types.Addressed[AnyRecord]:
     page = page_of(view, addresses.RACE.path(race=race))
     return types.Addressed(record, addresses.room_address(view.publication.site, race), page)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Generic
 from pydantic import Field
 
 from racebot.live_file import LiveRoom
-from racebot.queries import Beside, FinishChance, FinishTime, Listed, OptionalId, Penalty, Record
+from racebot.queries import AnyRecord, Beside, FinishChance, FinishTime, Listed, OptionalId, Penalty
 from racebot.queries.leaderboard import LeaderboardReport, ListedPlayer
 from racebot.queries.odds import PlayerOdds
 from racebot.queries.player import PlayedRace, PlayerStanding, Rival
@@ -81,10 +81,10 @@ class LeaderboardPart:
 
 
 @dataclass(frozen=True, slots=True)
-class Addressed(Generic[Record]):
+class Addressed(Generic[AnyRecord]):
     """A race with its addresses. A room has its page once the race is recorded."""
 
-    of: Beside[Record]
+    of: Beside[AnyRecord]
     room: Room
     page: Page
 
