@@ -106,7 +106,7 @@ def read_document(
         if records is not None:
             wanted = "export those of a race, or a table with race, player and place"
             raise PayloadError(f"{name}, {program.refused}: {wanted}")
-    return _of_entrants(_exploded(_by_key(document), {}), parts)
+    return _of_entrants(_exploded(_by_key(_by_column(document)), {}), parts)
 
 
 def read_exported(lines: Iterator[str], left_out: Counter[str]) -> list[RaceResult] | None:
@@ -213,6 +213,14 @@ def _value(values: Record, form: str) -> Any:
     return None
 
 
+def _by_column(document: Any) -> Any:
+    """Return the objects in columns that pandas writes, `{"player": {"0": "Ann", "1": "Bo"}}`."""
+    columns = list(document.values()) if isinstance(document, Mapping) else []
+    if not columns or not all(isinstance(each, Mapping) and "0" in each for each in columns):
+        return document
+    return [{key: each.get(at) for key, each in document.items()} for at in columns[0]]
+
+
 def _by_key(document: Any) -> Any:
     """Return the objects, or lists of names in order, that an object holds by a key, with that key."""
     if not isinstance(document, Mapping) or not document or not _PLAYERS.isdisjoint(map(plain, document)):
@@ -285,6 +293,8 @@ def _exploded(value: Any, above: Record, at: tuple[int, ...] = (), path: _Path =
         for number, item in enumerate(value):
             yield from _exploded(item, above, (*at, number), path)
     elif isinstance(value, Mapping):
+        node = value.get("node")  # in lists of GraphQL
+        value = node if isinstance(node, Mapping) and value.keys() <= {"node", "cursor"} else value
         value = _by_player(value, races=not _RACES.isdisjoint(map(plain, path[-1:])))
         flat = ({"status": path[-1]} if _is_out(path) else {}) | dict(_flat(value))
         lists = dict(_lists(value, path))
@@ -300,7 +310,7 @@ def _exploded(value: Any, above: Record, at: tuple[int, ...] = (), path: _Path =
         own = set[str]().union(*map(_tells, flat))
         is_entrant = {"player", "result"} <= own and ("place" in own or not (names or out))
         if is_entrant or not inner:
-            named = set() if _PLAYERS.isdisjoint(map(plain, flat)) else {"name"}
+            named = {"name"} if "player" in own else set()
             taken = (flat.keys() | named) & {"name", "id", "status"}
             row = {f"race {key}" if key in taken else key: each for key, each in above.items()} | flat
             rows = list(_side_by_side(value))

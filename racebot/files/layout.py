@@ -93,7 +93,7 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
             if found is not None:
                 notes += [f"{counted(above, 'line')} above the names of columns not used"] if above else []
                 notes += ["names of columns in two lines"] if second else []
-                notes += _notes(f"{path}, line {number}", header, found)
+                notes += _notes(f"{path}, line {number}", header, found, below)
                 body: Iterator[Row] = chain(start[at + 1 + second + found.skip :], lines)
                 if not found.note:
                     body = _filled_down(body, header, notes)
@@ -137,6 +137,9 @@ class _Recognizer:
         header, layout = self.header, self.options.layout
         has_player, has_race = "player" in header.at, bool({"race", "ended_at"} & header.at.keys())
         columns = self._results()
+        if len({row[header.at.get("player", (0,))[0]] for row in self.below} & {*header.names} - {""}) > 2:
+            fix = "write a line for each game, with columns player1, player2 and result"
+            raise PayloadError(f"{self.path}: players in lines and columns: {fix}")
         if layout in {Layout.PLAYERS, Layout.RACES}:
             return self._wide(layout is Layout.PLAYERS, columns)
         if layout is None and not self.options.columns.keys() & set(RESULTS):
@@ -198,7 +201,8 @@ class _Recognizer:
         # In a wide table, a column `place` or `points` is the standing after all races.
         standing = {*RESULTS, *cells.OUTCOMES, "status"}
         keys = {at for ours, each in self.header.at.items() if ours not in standing for at in each}
-        totals = {name for ours in (*RESULTS, "status") for name in KNOWN["columns"][ours]}
+        named = (*RESULTS, "status", *(["race"] if "race" in self.header.at else []))
+        totals = {name for ours in named for name in KNOWN["columns"][ours]}
         # The first row below the names may have the dates of races.
         dates = {text for row in self.below[:1] for text in row if cells.is_date(text)}
         for at, name in enumerate(self.header.plain):
@@ -246,7 +250,7 @@ class _Recognizer:
             titles |= {"ended_at": "date"} if set(columns) <= dates.keys() else {}
         else:
             titles |= header.titles("ended_at")
-        rows = [row for row in below if plain(row[key[0]]) not in SIGNS["summaries"]]
+        rows = [row for row in below if SIGNS["summaries"].isdisjoint({plain(row[key[0]]), plain(row[0])})]
         kind = told or self._kind(by_player, columns, rows)
         for at in (at for at in range(columns[0], len(header.names)) if not header.names[at]):
             if any(cells.is_result(row[at]) for row in below if row[at]):
@@ -258,7 +262,8 @@ class _Recognizer:
 
         def lines(number: int, row: list[str]) -> Iterator[Line]:
             name = " ".join(row[at] for at in key).strip()
-            for at in columns if (name or not by_player) and plain(name) not in SIGNS["summaries"] else ():
+            is_sum = not SIGNS["summaries"].isdisjoint({plain(name), plain(row[0])})
+            for at in columns if (name or not by_player) and not is_sum else ():
                 if cells.told(row[at]).lower() not in ABSENT:
                     line = {kind: row[at], ours: name or f"line {number}", theirs: header.names[at]}
                     if "ended_at" in titles:
@@ -406,7 +411,7 @@ def _in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence
     return Lines(lines, titles, (*columns, *(at for at, _ in out)), note)
 
 
-def _notes(where: str, header: Header, found: Lines) -> Iterator[str]:
+def _notes(where: str, header: Header, found: Lines, below: Sequence[list[str]]) -> Iterator[str]:
     titles = {ours: title for ours, title in found.columns.items() if ours in header.at}
     renamed = [f"{ours}={title}" for ours, title in titles.items() if plain(title) != plain(ours)]
     used = {*found.used, *(at for ours in titles for at in header.at[ours])}
@@ -420,6 +425,10 @@ def _notes(where: str, header: Header, found: Lines) -> Iterator[str]:
         yield f"columns: {', '.join(renamed)}"
     if unused:
         yield f"columns not used: {few(unused)}"
+    for name in () if found.note or "status" in header.at else unused:
+        texts = {row[header.names.index(name)].lower() for row in below}
+        if any(text[3:] and cells.WORDS.get(text, cells.DONE) is not cells.DONE for text in texts):
+            yield f"column {name!r} may say who finished: --columns {cells.quoted(f'status={name}')}"
 
 
 def _refusal(path: Path, number: int, header: Header, options: ReadOptions) -> PayloadError:

@@ -140,7 +140,7 @@ class TableReader:
                     raise BadCellError(str(width + 1), problem)
                 lines = list(table.lines_of(number, row))
                 alone = not self._find and row.count("") == width - 1
-                if alone and row[0] and not cells.is_result(row[0]):
+                if plain(row[0]) in SIGNS["summaries"] or (alone and row[0] and not cells.is_result(row[0])):
                     lines = [line for line in lines if line.get("player")]  # "Not classified" is a title
                 if not lines:
                     self._unused["without a result"].append(number)

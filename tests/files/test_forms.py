@@ -92,6 +92,10 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "a column for each player": ("Race,Date,Ann,Bo,Cy\nr1,2026-03-01,1,2,DNF\nr2,2026-03-08,2,1,\n", {}, {"r1": "Ann Bo | Cy", "r2": "Bo Ann"}, "a column for each player, with places: 'Ann', 'Bo', 'Cy'"),
     "titles and counts within": ("Pos,Driver,Laps\n1,Ann,9\nNot classified\nDNF,Bo,3\n,Entries,2\n", {}, {"t": "Ann | Bo"}, "1 line without a result (the first is line 3)"),
     "games of teams with names": ('{"matches": [{"homeTeam": {"id": 1, "name": "Ann"}, "awayTeam": {"id": 2, "name": "Bo"}, "score": {"home": 0, "away": 2}}]}', {}, {"t-000002": "Bo Ann"}, "a race of two"),
+    "a number beside a race's name": ("Round\tTrack\tAnn\tBo\n1\tSpa\t1\t2\n2\tAx\t2\t1\nTOTAL\t\t3\t3\n", {}, {"Spa": "Ann Bo", "Ax": "Bo Ann"}, "with places: 'Ann', 'Bo'"),
+    "JSON of GraphQL": ('{"edges": [{"node": {"rank": 1, "player": {"name": "Ann"}, "status": "FINISHED"}}, {"node": {"rank": 2, "player": {"name": "Bo"}, "status": "FORFEIT"}}]}', {}, {"t": "Ann | Bo"}, "1 × 'FORFEIT'"),
+    "JSON of rounds with names": ('{"rounds": [{"name": "R1", "results": [{"place": 1, "participant": {"displayName": "Ann"}, "state": "Retired"}]}]}', {}, {"R1": "Ann"}, "column 'state' may say who finished: --columns status=state"),
+    "JSON of columns": ('{"race": {"0": "A", "1": "A"}, "driver": {"0": "Ann", "1": "Bo"}, "pos": {"0": 2, "1": 1}}', {}, {"A": "Bo Ann"}, "place=pos"),
     "places from 0": ("race,player,rank\na,Ann,0\na,Bo,1\na,Cy,-1\n", {"columns": "score=rank", "lowest_wins": True}, {"a": "Cy Ann Bo"}, "1 × -1, apart from the rest: if that means no finish, add --words dnf=-1"),
     "a column for each race": ("Driver,Team,R1,R2,Total\nAnn,Red,1,2,43\nBo,Blue,2,1,43\nCy,Red,Ret,-,0\n", {}, {"R1": "Ann Bo | Cy", "R2": "Bo Ann"}, "a column for each race, with places: 'R1', 'R2'"),
     "standings before a column for each race": ("Pos,Driver,R1,R2\n1,Ann,1,2\n2,Bo,2,1\n", {}, {"R1": "Ann Bo", "R2": "Bo Ann"}, ""),
@@ -205,6 +209,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
     [
         ("race,player,time\na,Ann,1:00\na,Bo,99:99:99\n", ["line 3", "--words dnf=99:99:99"]),
         ("race,player,place\na,Ann,1\na,Bo,0\n", ["line 3", "--lowest-wins if 0 is the first", "--words dns=0"]),
+        ("Player,Ann,Bo,Cy\nAnn,X,1,½\nBo,0,X,1\nCy,½,0,X\n", ["player1, player2 and result"]),
         ("place,player,time\n1,Ann,1:00\n2,Bo,0:00\n", ["add --columns time= to rank by places"]),
         ("race,player,place\na,Ann,12\na,Bo,25\n", ["without a place 1", "score=place", "--lowest-wins"]),
         ("race,player,place\na,Ann,1\na,Ann,2\n", ["'Ann' is already in this race in line 2", "--twice first"]),
