@@ -238,9 +238,11 @@ class _Recognizer:
             told, columns = self._of_each(columns, "player" if of_players else told)
         names = [row[key[0]] for row in below] if by_player else [header.names[at] for at in columns]
         people = list(filter(None, names))
-        if people and all(map(cells.is_date, people)):
-            other = Layout.RACES if by_player else Layout.PLAYERS
-            raise PayloadError(f"{self.path}: players named {few(people, 3)}: add --layout {other}")
+        if people and all(cells.is_date(each) or _RACE_NAME.fullmatch(each.lower()) for each in people):
+            fix = (
+                "races" if by_player else "players, and --columns player=NAME if that is not the first column"
+            )
+            raise PayloadError(f"{self.path}: players named {few(people, 3)}: add --layout {fix}")
         titles = {"race": "race", ours: "+".join(header.names[at] for at in key) or ours}
         dates = {at: text for at, text in enumerate(header.names) if cells.is_date(text)}
         if by_player:
