@@ -228,8 +228,7 @@ class _Recognizer:
         ours, theirs = ("player", "race") if by_player else ("race", "player")
         ours = "place" if of_players else ours
         key = header.at.get(ours) or (() if by_player else header.at.get("ended_at")) or (0,)
-        columns = [at for at in columns if at not in key]
-        if not columns:
+        if not (columns := [at for at in columns if at not in key]):
             return None
         told = self.options.columns.get("cells")
         if told not in {None, *RESULTS}:
@@ -238,10 +237,9 @@ class _Recognizer:
             told, columns = self._of_each(columns, "player" if of_players else told)
         names = [row[key[0]] for row in below] if by_player else [header.names[at] for at in columns]
         people = list(filter(None, names))
-        if people and all(cells.is_date(each) or _RACE_NAME.fullmatch(each.lower()) for each in people):
-            fix = (
-                "races" if by_player else "players, and --columns player=NAME if that is not the first column"
-            )
+        races = (self._names_race(at) and not header.names[at].isdecimal() for at in columns)
+        if people and all(map(cells.is_date, people) if by_player else races):
+            fix = "races" if by_player else "players, and --columns player=NAME if it is not the first"
             raise PayloadError(f"{self.path}: players named {few(people, 3)}: add --layout {fix}")
         titles = {"race": "race", ours: "+".join(header.names[at] for at in key) or ours}
         dates = {at: text for at, text in enumerate(header.names) if cells.is_date(text)}
