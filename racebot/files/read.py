@@ -78,10 +78,8 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         raise PayloadError(f"{file.path}: times after the first of each race look like gaps: {fix}")
     if 0 < places["races"] <= 2 * places["without a first"]:
         races = counted(places["without a first"], "race")
-        fix = (
-            f"if more is better, add --columns score={column}; if less is, add --lowest-wins to it; if these "
-        )
-        fix += "are parts of one race, join files, or add --columns race="
+        scores = f"if more is better, add --columns score={column}; if less is, add --lowest-wins to it"
+        fix = f"{scores}; if these are parts of one race, join files, or add --columns race="
         raise PayloadError(f"{file.path}, column {column}: {races} without a place 1: {fix}")
     told = options.lowest_wins or {"score", "cells"} & options.columns.keys()
     if 2 * places["scored as places"] > places["scored"] and not told:
