@@ -49,9 +49,14 @@ def pytest_xdist_auto_num_workers() -> int:
     return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
+LONG_FILES = ("test_every_page.py", "test_pages.py")
+WAITING = ("faults", "cli", "project", "bot")
+"""Folders with tests that wait for other programs."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take longest, so that no process ends long after the others."""
-    items.sort(key=lambda item: item.path.parent.name not in {"browser", "project", "cli", "study"})
+    """Begin with the files that take longest, and with those that wait, so that no core is idle meanwhile."""
+    items.sort(key=lambda item: (item.path.name not in LONG_FILES, item.path.parent.name not in WAITING))
 
 
 @pytest.fixture
