@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
@@ -30,6 +31,8 @@ from racebot.ledger.ratings import Ratings, Standings
 from racebot.ledger.schema import migrations, unknown
 
 log = logging.getLogger(__name__)
+TIMEOUT = 10.0
+"""Seconds to wait for another program that writes to the database."""
 
 
 class Ledger:
@@ -75,7 +78,8 @@ class Ledger:
         """
         _find(path, create=create)
         with _opened(path, "rwc") as db:
-            for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = OFF"):
+            _keep_log(db.conn)
+            for pragma in ("synchronous = FULL", "foreign_keys = OFF"):
                 db.conn.execute(f"PRAGMA {pragma}")
             if migrations.pending(db):
                 if migrations.applied(db) and not holds_lock and running(path):
@@ -192,7 +196,7 @@ def _opened(path: Path, mode: str) -> Generator[Database]:
     """Open a ledger's database in a mode of https://www.sqlite.org/uri.html. Close it if the block fails."""
     with translated(path):
         address = f"{path.absolute().as_uri()}?mode={mode}"
-        connection = sqlite3.connect(address, uri=True, timeout=10.0, check_same_thread=False)
+        connection = sqlite3.connect(address, uri=True, timeout=TIMEOUT, check_same_thread=False)
         try:
             db = Database(connection, execute_plugins=False)
             _refuse_unknown_schema(db, path)
@@ -200,6 +204,19 @@ def _opened(path: Path, mode: str) -> Generator[Database]:
         except BaseException:
             connection.close()
             raise
+
+
+def _keep_log(connection: sqlite3.Connection) -> None:
+    """Give a new file a write-ahead log. SQLite does not wait here for a program that opens the file, too."""
+    last_try = time.monotonic() + TIMEOUT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > last_try:
+                raise
+            time.sleep(0.01)
 
 
 def _refuse_unknown_schema(db: Database, path: Path) -> None:

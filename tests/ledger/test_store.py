@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -62,6 +63,14 @@ def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     path.touch()
     with Ledger.open(path) as ledger:
+        assert ledger.leaderboards.all() == []
+
+
+def test_a_new_file_that_another_program_writes_to_becomes_a_ledger(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "new.db", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    Timer(0.2, other.close).start()
+    with Ledger.open(tmp_path / "new.db") as ledger:
         assert ledger.leaderboards.all() == []
 
 
