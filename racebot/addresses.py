@@ -210,12 +210,7 @@ BOARD_FEED = Route("leaderboards/{board}/feed.xml")
 PLAYER_FEED = Route("players/{player}/{board}/feed.xml")
 
 OVERLAY_OPTIONS = frozenset(
-    {
-        *("text", "outline", "background", "accent", "gain", "loss"),
-        *("size", "rows"),
-        "board",
-        "delay",
-    }
+    {*("text", "outline", "background", "accent", "gain", "loss"), *("size", "rows"), "board", "delay"}
 )
 OVERLAYS = _of_server("overlays.html", OVERLAY_OPTIONS | {"overlay", "category", "player"})
 LIVE = _of_server("live.html")

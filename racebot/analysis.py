@@ -64,17 +64,14 @@ class Table(tuple[Row, ...], Generic[Row]):
     def __repr__(self) -> str:
         lines = [self._names(), *([_cell(value) for value in row] for row in self)]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        text = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        ]
+        padded = ((cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+        text = ["  ".join(line).rstrip() for line in padded]
         return "\n".join([self.title, *text] if self.title else text)
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in self._names())
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>" for row in self
-        )
+        rows = ("".join(f"<td>{escape(_cell(value))}</td>" for value in row) for row in self)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f"<p>{escape(self.title)}</p><table><tr>{head}</tr>{body}</table>"
 
     def _names(self) -> list[str]:
@@ -192,10 +189,8 @@ def evaluate(
     (report,) = judging.evaluate([history], entries, since=since)
     if not report.races:
         raise PayloadError("no race is left to judge: choose an earlier `since`")
-    evaluated = ((each.label, each.figures, report.margins[each.label][0]) for each in report.evaluations)
-    rows = (
-        Judged(name, f.misordered, *margin, f.log_loss, f.calibration_error) for name, f, margin in evaluated
-    )
+    named = ((each.label, each.figures, report.margins[each.label][0]) for each in report.evaluations)
+    rows = [Judged(name, f.misordered, *margin, f.log_loss, f.calibration_error) for name, f, margin in named]
     found = Table(sorted(rows, key=lambda row: row.misordered))
     found.title = verdict(report)
     found.draw = lambda: plots.evaluation([("", report)])
@@ -222,9 +217,8 @@ def odds(
     """
     names = [players] if isinstance(players, str) else list(players)
     if len(names) < 2:
-        raise PayloadError(
-            f"odds need a list of two or more players: write [{', '.join(map(repr, names))}, ...]"
-        )
+        fix = f"write [{', '.join(map(repr, names))}, ...]"
+        raise PayloadError(f"odds need a list of two or more players: {fix}")
     history, made = _read(history), _made(model, parameters)
     rows = [past.find_player(history, name) for name in names]
     require_different(names, rows)
@@ -279,10 +273,9 @@ def _made(model: str | RatingModel, parameters: Parameters | None) -> RatingMode
     found["win_probability"] = model.win_probability(two, two[::-1])
     for name, numbers in found.items():
         if not isinstance(numbers, np.ndarray) or numbers.shape != (2,):
-            problem = (
-                f"{name}() returned {type(numbers).__name__} of shape {np.shape(numbers)} for two players"
-            )
-            raise ModelError(f"{model.key}: {problem}: return an array with a number for each")
+            given = f"{type(numbers).__name__} of shape {np.shape(numbers)}"
+            fix = "return an array with a number for each"
+            raise ModelError(f"{model.key}: {name}() returned {given} for two players: {fix}")
     return model
 
 

@@ -90,12 +90,7 @@ class FailureLog:
         self._failures: dict[str, _Failure] = {}
 
     def failed(
-        self,
-        source: str,
-        problem: str,
-        *,
-        level: int = logging.WARNING,
-        error: BaseException | None = None,
+        self, source: str, problem: str, *, level: int = logging.WARNING, error: BaseException | None = None
     ) -> None:
         """Log a failure, unless the same one was logged a short time ago.
 

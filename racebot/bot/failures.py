@@ -11,13 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from racebot.errors import (
-    CredentialsError,
-    DamagedRaceError,
-    LedgerError,
-    LedgerUnavailable,
-    reason,
-)
+from racebot.errors import CredentialsError, DamagedRaceError, LedgerError, LedgerUnavailable, reason
 from racebot.ledger.lock import Heartbeat, write_heartbeat
 from racebot.logs import FailureLog
 

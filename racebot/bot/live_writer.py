@@ -15,15 +15,7 @@ from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import MESSAGES_KEPT
 from racebot.ledger.rows import Change, Leaderboard
 from racebot.ledger.store import Ledger
-from racebot.live_file import (
-    LiveBoard,
-    LiveEntrant,
-    LiveReport,
-    LiveRoom,
-    live_path,
-    read_live,
-    write_live,
-)
+from racebot.live_file import LiveBoard, LiveEntrant, LiveReport, LiveRoom, live_path, read_live, write_live
 from racebot.queries.leaderboard import new_places
 from racebot.queries.odds import finishing_habits, forecasts
 from racebot.queries.race import facts_of, race_on_board

@@ -78,6 +78,11 @@ def date_option(text: str, *names: str) -> Any:
     return typer.Option(*names, parser=day, metavar="DATE", help=text)
 
 
+def option(kind: Any, text: str, *names: str, metavar: str | None = None) -> Any:
+    """Return the annotation of an option of this type, given its help."""
+    return Annotated[kind, typer.Option(*names, metavar=metavar, help=text)]
+
+
 Since = Annotated[datetime | None, date_option("Only races that ended that day (UTC) or later.")]
 
 
@@ -301,28 +306,17 @@ def carry_out_rebuilds(ledger: Ledger) -> None:
         raise error
 
 
+_HELP_COLUMNS = "Your names of a file's columns, such as race=Season+Round,place=Pos; time= leaves one out."
 READING: dict[str, Any] = {
-    "columns": Annotated[
-        str | None,
-        typer.Option(
-            metavar="OURS=YOURS,...",
-            help="Your names of a file's columns, such as race=Season+Round,place=Pos; time= leaves one out.",
-        ),
-    ],
-    "layout": Annotated[Layout | None, typer.Option(help="What a line is: an entrant, a race or a player.")],
-    "words": Annotated[
-        str | None, typer.Option(metavar="DNF=WORD|WORD,...", help="Words for dnf, dns, dq or done.")
-    ],
-    "where": Annotated[
-        str | None, typer.Option(metavar="COLUMN=TEXT,...", help="Only lines with a text in a column.")
-    ],
-    "twice": Annotated[Twice | None, typer.Option(help="Which of a player's two results in a race counts.")],
-    "sheet": Annotated[str | None, typer.Option(help="A workbook's sheet. Default: the first that fits.")],
-    "exact_names": Annotated[
-        bool, typer.Option("--exact-names", help="Tell apart names that differ in case, spaces or accents.")
-    ],
-    "day_first": Annotated[bool, typer.Option("--day-first", help="Dates such as 9/8/2019 are in August.")],
-    "lowest_wins": Annotated[bool, typer.Option("--lowest-wins", help="The lowest score wins.")],
+    "columns": option(str | None, _HELP_COLUMNS, metavar="OURS=YOURS,..."),
+    "layout": option(Layout | None, "What a line is: an entrant, a race or a player."),
+    "words": option(str | None, "Words for dnf, dns, dq or done.", metavar="DNF=WORD|WORD,..."),
+    "where": option(str | None, "Only lines with a text in a column.", metavar="COLUMN=TEXT,..."),
+    "twice": option(Twice | None, "Which of a player's two results in a race counts."),
+    "sheet": option(str | None, "A workbook's sheet. Default: the first that fits."),
+    "exact_names": option(bool, "Tell apart names that differ in case, spaces or accents.", "--exact-names"),
+    "day_first": option(bool, "Dates such as 9/8/2019 are in August.", "--day-first"),
+    "lowest_wins": option(bool, "The lowest score wins.", "--lowest-wins"),
 }
 """The options that say how to read a file."""
 

@@ -44,30 +44,15 @@ ParamOption = Annotated[
 OneModel = Annotated[
     str | None, typer.Option("--model", metavar="MODEL", help="A model's key. Default: yours.")
 ]
-ANSWER: dict[str, Any] = {
-    "plot": Annotated[
-        Path | None,
-        typer.Option(
-            metavar="[FILE]",
-            help=f"Draw a picture, too: a file that ends in {', '.join(plots.FORMATS)}. Default: open it.",
-        ),
-    ],
-    "as_json": AsJson,
-}
+_HELP_PLOT = f"Draw a picture, too: a file that ends in {', '.join(plots.FORMATS)}. Default: open it."
+ANSWER: dict[str, Any] = {"plot": common.option(Path | None, _HELP_PLOT, metavar="[FILE]"), "as_json": AsJson}
 """The options that say where an answer goes."""
+_HELP_TEAMS = "How to rate a file's team races. Default: RACEBOT_TEAM_RACES, or by team."
 SOURCE: dict[str, Any] = {
-    "leaderboard": Annotated[
-        str | None,
-        typer.Option("--leaderboard", help="Which leaderboard to study, if the ledger has several."),
-    ],
-    "goal": Annotated[str | None, typer.Option(help="Only this goal's races, for a file of several.")],
-    "teams": Annotated[
-        TeamPolicy | None,
-        typer.Option(help="How to rate a file's team races. Default: RACEBOT_TEAM_RACES, or by team."),
-    ],
-    "unrecorded": Annotated[
-        bool, typer.Option("--unrecorded", help="Count the site's unrecorded rooms, too.")
-    ],
+    "leaderboard": common.option(str | None, "Which leaderboard to study, if the ledger has several."),
+    "goal": common.option(str | None, "Only this goal's races, for a file of several."),
+    "teams": common.option(TeamPolicy | None, _HELP_TEAMS),
+    "unrecorded": common.option(bool, "Count the site's unrecorded rooms, too.", "--unrecorded"),
     "database": Database,
 }
 
@@ -159,10 +144,9 @@ class Source(Answer):
         where = ", ".join(map(str, files)) if files else str(self.settings.database)
         if left_out := history.left_out[OF_TEAMS]:
             remedy = "--teams {}" if files else "RACEBOT_TEAM_RACES={}"
-            hint = (
-                f"{counted(left_out, 'race')} of teams left out: use {remedy.format('individual')}, "
-                f"or {remedy.format('team')} with a model that rates teams ({registry.rating_teams()})"
-            )
+            by_team = f"{remedy.format('team')} with a model that rates teams ({registry.rating_teams()})"
+            fix = f"use {remedy.format('individual')}, or {by_team}"
+            hint = f"{counted(left_out, 'race')} of teams left out: {fix}"
             if not len(history):
                 raise PayloadError(f"{where}: {hint}")
             tell(hint, to=notices)
@@ -213,10 +197,8 @@ def entries(
         takers = [label for label in keys if only in {"", label} and name in names[label]]
         if not takers:
             known = dict.fromkeys(each for label in keys for each in names[label])
-            raise ModelError(
-                f"--param {assignment!r}: none of {', '.join(keys)} has it{did_you_mean(name, known)}; "
-                f"they have: {', '.join(known)}"
-            )
+            problem = f"none of {', '.join(keys)} has it{did_you_mean(name, known)}"
+            raise ModelError(f"--param {assignment!r}: {problem}; they have: {', '.join(known)}")
         for label in takers:
             parameters[label][name] = value
     for label, given in parameters.items():

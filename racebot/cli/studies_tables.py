@@ -129,14 +129,12 @@ def tuned(console: Console, result: Tuned) -> None:
         console.print("The search found nothing better than the parameters it started from. Keep them.")
         return
     unseen = "better by more than two standard errors on races that the search did not see"
-    console.print(
-        f"It is {unseen}: recommended." if result.recommended else f"Not {unseen}: not recommended."
-    )
+    words = ("It is", "recommended") if result.recommended else ("Not", "not recommended")
+    console.print(f"{words[0]} {unseen}: {words[1]}.")
     usual = defaults(registry.MODELS[result.model])
     differing = {name: value for name, value in result.parameters.items() if value != usual.get(name)}
-    inline = ", ".join(
-        f"{name} = {json.dumps('none' if value is None else value)}" for name, value in differing.items()
-    )
+    written = {name: json.dumps("none" if value is None else value) for name, value in differing.items()}
+    inline = ", ".join(f"{name} = {value}" for name, value in written.items())
     console.print("For racebot.toml:" if result.recommended else "For racebot.toml, to use them anyway:")
     text = f'model = "{result.model}"\nparameters = {{ {inline} }}'
     console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -6,7 +6,7 @@ import math
 import re
 import reprlib
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -17,9 +17,7 @@ from racebot.text.parse import YEARS, parse_duration
 
 KNOWN = tomllib.loads(resources.files(__package__).joinpath("known.toml").read_text(encoding="utf-8"))
 """What is recognized in files of races."""
-_CLOCK = re.compile(
-    r"(?:(\d{1,4}) days?,? )?(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,20})?)", re.ASCII
-)
+_CLOCK = re.compile(r"(?a)(?:(\d{1,4}) days?,? )?(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,20})?)")
 _UNITS = re.compile(
     r"(?:(\d{1,4}) ?d(?:a[a-z]*)?)? ?(?:(\d{1,4}(?:\.\d{1,9})?) ?h(?:[eor][a-z]*)?)? ?"
     r"(?:(\d{1,6}(?:\.\d{1,9})?) ?m(?:in[a-z]*)?)? ?"
@@ -33,9 +31,7 @@ POINTED = re.compile(r"^[1-9]\d{0,2}[.,]\d{3}$")
 _WITH_WORD = re.compile(r"[(\[]?(\d[\d.]*) ?([a-z]{2,})[)\]]?|(.*\S) ?[(\[]([a-z]{2,})[)\]]", re.I)
 _BEGINS_WITH_WORD = re.compile(r"([a-z][a-z.' ]*?) ?\*?(?:[(\[,:;–—-].*)?", re.IGNORECASE)
 _GAP = re.compile(r"(?:\+\s*|-(?=[\d:]*(?:\.\d{3}$|\.\d*[1-9]$|:\d)))(\d.*?)\s*(?:s(?:ec)?)?", re.IGNORECASE)
-_LAPS = re.compile(
-    r"[+-]?\s*(\d{1,4})\s*(?:l|laps?|lap\(s\)|gir[io]|tours?|runden?|vueltas?)\.?(?: down)?", re.IGNORECASE
-)
+_LAPS = re.compile(r"(?i)[+-]? *(\d{1,4}) *(?:l|laps?|lap\(s\)|gir[io]|tours?|runden?|vueltas?)\.?(?: down)?")
 _ORDINAL = r"(?:\.?(?:st|nd|rd|th|er|ère|re|e|è|ème|eme|º|°|ª))?"
 _PLACE = re.compile(
     rf"(?:[=#tp(\[]|t-)?\s*([0-9]{{1,6}})(?:[.,]0*)?{_ORDINAL}(?: place| ex(?: ?[aæ]e?quo)?\.?)?[=t)\]]?"
@@ -44,9 +40,7 @@ _PLACE = re.compile(
 )
 NAMED_PLACES = {name: number for number, names in enumerate(KNOWN["places"], start=1) for name in names}
 _OF_GAME = {"first_won": 1, "drawn": 1, "second_won": 2}
-_WON = {
-    word: n for name, n in _OF_GAME.items() for word in KNOWN["signs"][name] if word.isalpha() and word[2:]
-}
+_WON = {word: n for name, n in _OF_GAME.items() for word in KNOWN["signs"][name] if word[2:].isalpha()}
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15}|,(?!\d{3}$)\d{1,15})?")
 _THOUSANDS = re.compile(r"\d{1,3}([.,'’ ])\d{3}(?:\1\d{3})+", re.ASCII)
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
@@ -232,12 +226,4 @@ def is_date(text: str) -> bool:
         with suppress(BadCellError):
             moment(text, month_first)
             return re.search(r"\d[/.\- ]\w|\w \d", text) is not None
-    return False
-
-
-def are_places(texts: Sequence[str]) -> bool:
-    """Return whether the numbers of a race can be places: the best is 1, and they have few gaps."""
-    with suppress(BadCellError):
-        places = sorted(map(place, texts))
-        return places[0] == 1 and places[-1] <= 1.5 * len(places) + 1
     return False

@@ -258,9 +258,8 @@ def _of_entrants(found: Iterable[_Found], parts: bool) -> tuple[list[str], list[
     if len(several) > 1 and not parts:
         fix = f"choose by --where part={several[0]}, or tell races apart by --columns race=NAME+part"
         raise PayloadError(f"entrants in {' and in '.join(several[:5])}: {fix}")
-    kept = [
-        (path, at if "result" in tells[path][0] else at[:-1], row) for path, at, row in kept if path in used
-    ]
+    end = {path: None if "result" in tells[path][0] else -1 for path in used}
+    kept = [(path, at[: end[path]], row) for path, at, row in kept if path in used]
     number = {at: n for n, at in enumerate(dict.fromkeys(at for _, at, _ in kept), start=1)}
     by_list = len(number) > 1 and not any("player" in tells[path][1] - tells[path][0] for path in used)
     records: list[Record] = [

@@ -17,6 +17,7 @@ from pathlib import Path
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import ABSENT, KNOWN, SIGNS, UNPLAYED, BadCellError
+from racebot.files.evidence import are_places, strays
 from racebot.files.options import RESULTS, TOTAL, Header, Layout, ReadOptions, few, padded, plain, two_lines
 from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.text.format import counted
@@ -24,16 +25,12 @@ from racebot.text.parse import did_you_mean
 
 _LAST_HEADER, _SAMPLE = 15, 500
 """Most rows in which the names of columns are looked for, and rows by which a layout is recognized."""
-_RACE_NAME = re.compile(
-    r"(?:r|rd|race|round|heat|stage|game|match|week|event|q|qualifier|gp|leg|lauf|rennen|manche|gara)? ?\d+"
-)
+_RACE_NAME = re.compile(rf"(?:{'|'.join(KNOWN['numbered'])})? ?\d+")
 _SCORES = [form.replace("score", word) for word in KNOWN["scores"] for form in KNOWN["scores_of"]]
 _FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
 _DRAWN = dict.fromkeys(SIGNS["drawn"], _EQUAL)
 _RESULTS = _DRAWN | dict.fromkeys(SIGNS["first_won"], _FIRST) | dict.fromkeys(SIGNS["second_won"], _SECOND)
-_WINNERS = (
-    _DRAWN | dict.fromkeys(SIGNS["first_player"], _FIRST) | dict.fromkeys(SIGNS["second_player"], _SECOND)
-)
+_WINNERS = dict.fromkeys(SIGNS["first_player"], _FIRST) | dict.fromkeys(SIGNS["second_player"], _SECOND)
 _TELL = {"race", "player", *RESULTS}
 """Columns by which the line with the names of columns is told."""
 Line = Mapping[str, str]
@@ -46,6 +43,7 @@ class Lines:
 
     `columns` are the file's own names of those used, by ours, and `used` the positions of further ones. The
     `note` says what the layout is, empty where a row is an entrant. `skip` rows belong to the names above.
+    `races` are in the order of their columns.
     """
 
     of: Callable[[int, list[str]], Iterable[Line]]
@@ -53,22 +51,21 @@ class Lines:
     used: Iterable[int] = ()
     note: str = ""
     skip: int = 0
+    races: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
     """A table whose layout is known: the rows below the names of columns, the `header`.
 
-    `where` has the texts that a row needs to count, by the position of their column; `columns` the file's own
-    names of those used, by ours; `notes` how it was read.
+    `where` has the texts that a row needs to count, by the position of their column.
     """
 
     path: Path
     rows: Iterator[Row]
     header: list[str]
     where: Mapping[int, Iterable[str]]
-    lines_of: Callable[[int, list[str]], Iterable[Line]]
-    columns: Mapping[str, str]
+    lines: Lines
     notes: list[str]
 
 
@@ -101,7 +98,7 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
                     there = f"there are {few(header.names, 20)}"
                     raise PayloadError(f"{path}: --where: no column {few(lacking)}: {there}")
                 where = {header.find(name) or 0: texts for name, texts in options.where.items()}
-                return Grid(path, body, names, where, found.of, found.columns, notes)
+                return Grid(path, body, names, where, found, notes)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header
     raise _refusal(path, *best, options)
@@ -159,10 +156,9 @@ class _Recognizer:
             if pair := header.pair():
                 return _two_players(header, pair, self.path.stem)
             if not has_player and (ordered := header.in_order()):
-                beside = [
-                    name for at, name in enumerate(header.plain) if name[-1:] == "1" and at not in ordered
-                ]
-                if header.plain[ordered[0]][-1:] == "1" and beside:
+                first = header.plain[ordered[0]]
+                beside = [name for name in header.plain if name[-1:] == "1" and name != first]
+                if first[-1:] == "1" and beside:
                     fix = "write a line for each player, with a race and a place or score"
                     raise PayloadError(f"{self.path}: {few(beside)} beside several players in a line: {fix}")
                 return _in_order(header, ordered, self.path.stem, self.below)
@@ -179,6 +175,8 @@ class _Recognizer:
         if has_player and header.results():
             if header.results() == ["time"] and "time" not in self.options.columns:
                 self._ask_about_times(header.at["time"][0])
+            if "place" not in header.at and "race" not in self.options.columns:
+                self._ask_about_groups()
             return Lines(lambda _, row: [header.texts(row)], header.titles())
         return None
 
@@ -194,6 +192,19 @@ class _Recognizer:
             names = f"{header.names[at]!r} include {header.names[added]!r}"
             fix = f"add --columns time={cells.quoted(header.names[at])}; if not, add a column of the sums"
             raise PayloadError(f"{self.path}: does {names}? If so, {fix}")
+
+    def _ask_about_groups(self) -> None:
+        """Refuse races with entrants of several tables or distances, which may be races of their own."""
+        header, titles = self.header, self.header.titles("race", "ended_at")
+        for at in (at for at, name in enumerate(header.plain) if name in KNOWN["groups"]):
+            keys = [at for ours in titles for at in header.at[ours]]
+            seen = Counter((*(row[key] for key in keys), row[at]) for row in self.below if row[at])
+            races = Counter(key[:-1] for key in seen)
+            if at not in header.used and max(races.values(), default=0) > 1 and max(seen.values()) > 1:
+                race = titles.get("race") or titles.get("ended_at", "")
+                own = cells.quoted("race=" + "+".join(filter(None, (race, header.names[at]))))
+                fix = f"If so, add --columns {own}; if not, {cells.quoted(f'race={race}')}"
+                raise PayloadError(f"{self.path}: is each {header.names[at]!r} a race of its own? {fix}")
 
     def _results(self) -> list[int]:
         """Return the columns that hold places, times, scores or words only, and that are no totals."""
@@ -247,7 +258,6 @@ class _Recognizer:
             if below and not any(below[0][at] for at in key):
                 second = {at: text for at, text in enumerate(below[0]) if cells.is_date(text)}
                 dates, below = second or dates, below[1:] if second or dates else below
-            titles |= {"ended_at": "date"} if set(columns) <= dates.keys() else {}
         else:
             titles |= header.titles("ended_at")
         rows = [row for row in below if SIGNS["summaries"].isdisjoint({plain(row[key[0]]), plain(row[0])})]
@@ -255,8 +265,16 @@ class _Recognizer:
         for at in (at for at in range(columns[0], len(header.names)) if not header.names[at]):
             if any(cells.is_result(row[at]) for row in below if row[at]):
                 raise PayloadError(f"{self.path}: column {at + 1} has results and no name: add its name")
-        if by_player and not told:
-            columns = [at for at in columns if self._names_race(at) or not self._is_rating(at, kind, below)]
+        if not of_players and "unused" not in self.options.columns:
+            named = [at for at in columns if by_player and self._names_race(at)]
+            texts = {at: [row[at] for row in rows] for at in columns}
+            doubts, lines_of_sums = strays(kind, texts, named, by_player=by_player)
+            if unsure := [header.names[at] for at in doubts] or [rows[n][key[0]] for n in lines_of_sums]:
+                what, leave = (theirs, f"unused={'+'.join(unsure)}") if doubts else (ours, "")
+                leave = f"add --columns {cells.quoted(leave)}" if leave else "remove it"
+                fix = f"{leave}, or add --columns unused= if each is a {what}"
+                raise PayloadError(f"{self.path}: {few(unsure)} may be no {what}: {fix}")
+        titles |= {"ended_at": "date"} if by_player and {*columns} <= dates.keys() else {}
         if len(columns) < 2 and not (of_players or self.options.layout or "cells" in self.options.columns):
             return None  # the time of a lap, say, and no race
 
@@ -271,7 +289,8 @@ class _Recognizer:
                     yield line
 
         note = f"a column for each {theirs}, with {kind}s: {few([header.names[at] for at in columns])}"
-        return Lines(lines, titles, (*columns, *key), note, len(self.below) - len(below))
+        races_of = [header.names[at] for at in columns] if by_player else []
+        return Lines(lines, titles, (*columns, *key), note, len(self.below) - len(below), races_of)
 
     def _of_each(self, columns: list[int], told: str | None) -> tuple[str | None, list[int]]:
         """Choose the places of columns such as `Spa Pos` and `Spa Pts`, or times, and name them by race."""
@@ -285,13 +304,6 @@ class _Recognizer:
                 return kind, [*races]
         return told, columns
 
-    @staticmethod
-    def _is_rating(at: int, kind: str, below: Sequence[list[str]]) -> bool:
-        """Return whether the numbers of a column are too high for places, or whole among times."""
-        found = [row[at].partition(".")[0] for row in below if row[at][:1].isdecimal()]
-        whole = bool(found) and all(map(str.isdecimal, found))
-        return whole and (kind == "time" or (kind == "place" and min(map(int, found)) > len(below)))
-
     def _kind(self, by_player: bool, columns: Sequence[int], below: Sequence[list[str]]) -> str:
         """Return what the cells of a wide table hold, or ask."""
         words = {*cells.WORDS, *self.options.words, *ABSENT}
@@ -299,19 +311,23 @@ class _Recognizer:
         races = zip(*rows, strict=True) if by_player else rows
         known = ([text for text in race if text not in words and cells.is_result(text)] for race in races)
         numbers = list(filter(None, known))
-        placed = sum(map(cells.are_places, numbers))
+        placed = sum(map(are_places, numbers))
         if any(":" in text for race in numbers for text in race):
             if placed:
                 fix = "keep those of one kind, or add --columns place=NAME or time=NAME for one race"
                 raise PayloadError(f"{self.path}: some columns have times and some places: {fix}")
             return "time"
         if 2 * placed > len(numbers):
+            sums = [sum(map(cells.place, row)) for row in rows if all(map(str.isdecimal, row))]
+            if by_player and len({*sums}) > 2 and sums == sorted(sums, reverse=True):
+                fix = "add --columns cells=score if these are points, or cells=place"
+                raise PayloadError(f"{self.path}: lines from the highest sum to the lowest: {fix} if places")
             return "place"
-        fix = "with --lowest-wins if less is, cells=time for seconds, or place=NAME for one column of results"
-        raise PayloadError(
-            f"{self.path}: results in {few([self.header.names[at] for at in columns], 3)}, but no place 1: "
-            f"add --columns cells=score if more is better, {fix}"
-        )
+        names = few([self.header.names[at] for at in columns], 3)
+        fix = "cells=score if more is better, with --lowest-wins if less is, cells=time for seconds"
+        one = f"or place={self.header.titles('place').get('place', 'NAME')} for one race"
+        asked = f"results in {names}, but most are not ranked 1, 2, 3: add --columns cells=place"
+        raise PayloadError(f"{self.path}: {asked}, {fix}, {one}")
 
 
 def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
@@ -343,7 +359,7 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
             return _EQUAL if draw is not None and row[draw].lower() in draws else _FIRST
         if winner is not None and not cells.is_nobody(row[winner]):
             one, two = (row[at].casefold() for at in pair)
-            won = {**_WINNERS, two: _SECOND, one: _FIRST}
+            won = {**_DRAWN, **_WINNERS, two: _SECOND, one: _FIRST}
             if row[winner].casefold() not in won:
                 name = reprlib.repr(row[winner])
                 raise BadCellError("winner", f"{name} is neither of the players, nor draw")

@@ -128,7 +128,7 @@ def options_of(
     """Return the options that texts say, as the commands take them, or raise a SettingsError."""
     form = f"OURS=YOURS, where OURS is one of {', '.join(dict.fromkeys([*COLUMNS, *ATTEMPTS, *OF_TWO]))}"
     given = _pairs("--columns", columns, form) if isinstance(columns, str) else columns or {}
-    names = {plain(name): name for name in ("cells", *OF_TWO)}
+    names = {plain(name): name for name in ("cells", "unused", *OF_TWO)}
     for ours, aliases in (*ATTEMPTS.items(), *COLUMNS.items()):
         names |= dict.fromkeys((*aliases, ours), ours)
     named = {names.get(plain(name), ""): theirs.strip() for name, theirs in given.items()}
@@ -244,9 +244,8 @@ class Header:
     def _rivals(self, ours: str, at: int) -> bool:
         """Return whether other columns than those of totals have one of our names among others, too."""
         free = {*range(len(self.names))} - {at, *chain(*self.at.values())}
-        return any(
-            self._words[each] & {*COLUMNS[ours]} and not TOTAL.fullmatch(self.plain[each]) for each in free
-        )
+        of_us = (each for each in free if self._words[each] & {*COLUMNS[ours]})
+        return not all(TOTAL.fullmatch(self.plain[each]) for each in of_us)
 
     def splits(self, columns: Sequence[int], below: Sequence[Sequence[str]]) -> tuple[list[int], int | None]:
         """Return columns of times that may be parts of one race, and that of its time if they surely are.
@@ -310,10 +309,8 @@ class Header:
 
     def in_order(self) -> list[int]:
         """Return the positions of the columns 1st, 2nd, 3rd and so on, or none."""
-        numbers = {
-            name: int(match[1] or match[2]) for name in self.plain if (match := _ORDINAL.fullmatch(name))
-        }
-        numbers |= {name: NAMED_PLACES[name] for name in self.plain if name in NAMED_PLACES}
+        matches = {name: match for name in self.plain if (match := _ORDINAL.fullmatch(name))}
+        numbers = {name: int(match[1] or match[2]) for name, match in matches.items()} | NAMED_PLACES
         found = {numbers[name]: at for at, name in enumerate(self.plain) if name in numbers}
         wanted = list(range(1, len(found) + 1))
         return [found[n] for n in wanted] if len(found) > 1 and sorted(found) == wanted else []

@@ -16,6 +16,18 @@ from racebot.races.result import Entrant
 
 _FAR_BEHIND = 1.5
 """A last time this many times the one before may be a sign for no finish."""
+_SLOWEST = 30
+"""A last time this many times the first is in another unit."""
+DOUBTS = {
+    "looks like gaps after the first": ("time", "write +0:12, or sort the lines by time"),
+    "equal in each race, as a time of day": ("time", "add --columns time= to leave it out"),
+    "from the longest to the shortest": ("time", "add a column place if the longest wins"),
+    "1, 2, 3 in each race": ("score", "if these are places, add --columns place={0}"),
+    "from the lowest to the highest": ("score", "add --lowest-wins if less is better"),
+    "two places 1 before a place 2": ("place", "if they are of classes, add --columns race=RACE+CLASS"),
+    "one entrant a race": ("ended_at", "add --columns date= if all are one race"),
+}
+"""What is wrong with most races of a file, the column, and the fix if it does not mean what is usual."""
 
 
 @dataclass(slots=True)
@@ -38,13 +50,13 @@ class Ranking:
     """Ranks races, and remembers what is worth a note.
 
     These are lines with a place that their time contradicts, times that may be `signs` for no finish, and how
-    many races were ranked in which way, and looked wrong: `places`.
+    many `races` there are, and those that look wrong, by their `doubts`.
     """
 
     options: ReadOptions
     contradictions: list[int] = field(default_factory=list)
     signs: Counter[str] = field(default_factory=Counter)
-    places: Counter[str] = field(default_factory=Counter)
+    doubts: Counter[str] = field(default_factory=Counter)
 
     def rank(self, finishers: Sequence[Result]) -> None:
         """Leave the finishers their times if these count, and give them places if not.
@@ -53,9 +65,9 @@ class Ranking:
         BadCellError if some finishers have a place, a time or a score, and some have not.
         """
         own = [each.entrant for each in finishers]
+        self.doubts["races"] += bool(own)
         leader, *rest = [each.finish_time for each in own if each.finish_time is not None] or [0]
         as_gaps = len(own) > 2 and rest and leader > 2 * max(rest) and rest == sorted(rest)
-        self.places.update({"timed": bool(leader), "with times as gaps": bool(as_gaps)})
         first = min((each.finish_time for each in own if each.finish_time is not None), default=None)
         if first == 0 and not any(each.behind for each in finishers):
             fix = "write DNF or DNS, or say --words dnf=0:00:00, with the zero as written"
@@ -69,8 +81,8 @@ class Ranking:
         places = [each.place for each in own if each.place]
         if places:
             shared = places.count(1) > 1 and 2 in places and not any(each.team for each in own)
-            told = {"without a first": min(places) != 1, "two first and a second": shared}
-            self.places.update({"races": 1} | {what: int(holds) for what, holds in told.items()})
+            self.doubts["without a first"] += min(places) != 1
+            self.doubts["two places 1 before a place 2"] += shared
             if (last := max(places)) > 2 * len(places) and set(str(last)) == {"9"}:
                 self.signs[str(last)] += places.count(last)
         slowest = max((each.finish_time or 0 for each in own if each.place), default=0)
@@ -88,7 +100,15 @@ class Ranking:
             for entrant, key in zip(own, keys, strict=True):
                 entrant.place = None if timed else 1 + bisect_left(order, key)
             if timed:
-                self._look_for_signs([each.finish_time or 0 for each in own])
+                self._look_for_signs(times := [each.finish_time or 0 for each in own])
+                mixed = 0 < _SLOWEST * min(times) < max(times) and "time" not in self.options.columns
+                if mixed and not as_gaps:
+                    fix = "write h:mm:ss in all lines, or DNF, or add --columns time=NAME if they are right"
+                    raise BadCellError("time", f"times differ by more than a factor of {_SLOWEST}: {fix}")
+                several, falls = len({*times}), times == sorted(times, reverse=True) and not as_gaps
+                self.doubts["looks like gaps after the first"] += bool(as_gaps)
+                self.doubts["equal in each race, as a time of day"] += several == 1 < len(own)
+                self.doubts["from the longest to the shortest"] += several > 2 and falls
         for entrant in own:
             entrant.finish_time = entrant.finish_time if timed else None
 
@@ -99,9 +119,10 @@ class Ranking:
 
     def _keys(self, finishers: Sequence[Result]) -> list[tuple[float, ...]]:
         if all(each.score is not None for each in finishers):
-            scores = sorted(each.score or 0 for each in finishers)
+            scores = sorted(listed := [each.score or 0 for each in finishers])
             as_places = scores[-1:] > [1] and scores == [1 + bisect_left(scores, score) for score in scores]
-            self.places.update({"scored": 1, "scored as places": int(as_places)})
+            self.doubts["1, 2, 3 in each race"] += as_places
+            self.doubts["from the lowest to the highest"] += len({*scores}) > 2 and listed == scores
             sign = 1 if self.options.lowest_wins else -1
             self.signs.update({"-1": 1} if sign == 1 and scores[:2] == [-1, 0] else {})
             return [(sign * (each.score or 0),) for each in finishers]

@@ -15,6 +15,7 @@ from racebot.errors import PayloadError
 from racebot.files.documents import Record, read_document, read_exported
 from racebot.files.layout import Grid, recognized
 from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions
+from racebot.files.ranking import DOUBTS
 from racebot.files.rows import File, Rows
 from racebot.files.table import Find, PlayerNames, TableReader
 from racebot.races.result import Entrant, RaceResult
@@ -55,7 +56,8 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     factors: dict[tuple[str, str], str] = {}
     notes: list[str] = []
     left_out: Counter[str] = Counter()
-    places: Counter[str] = Counter()
+    doubts: Counter[str] = Counter()
+    columns: Mapping[str, str] = {}
     for each in files:
         file = each if isinstance(each, File) else File.open(each)
         found = _races_or_table(file, options, left_out)
@@ -65,26 +67,26 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
             if len(named) < len(found):
                 notes.append(f"{file.path.name}: {len(found) - len(named)} races of other goals")
             continue
-        named_by_site = "recorded" in found.columns
+        named_by_site = "recorded" in found.lines.columns
         prefix = file.path.stem if len(files) > 1 and not named_by_site else ""
         reader = TableReader(found, options, people, prefix=prefix, first=len(results))
-        results += reader.read()
+        results += (read := reader.read())
         factors |= reader.factors
         notes += [f"{file.path.name}: {note}" for note in reader.notes]
-        places.update(reader.ranking.places)
-        column, score = (found.columns.get(each, each) for each in ("place", "score"))
-    if 2 * places["with times as gaps"] > places["timed"] and not places["races"]:
-        fix = "write +0:12, or sort the lines by their times if they are none"
-        raise PayloadError(f"{file.path}: times after the first of each race look like gaps: {fix}")
-    if 0 < places["races"] <= 2 * places["without a first"]:
-        races = counted(places["without a first"], "race")
+        columns, doubts = found.lines.columns, doubts + reader.ranking.doubts
+        if "race" not in columns and len(read) > 1:
+            doubts["one entrant a race"] += sum(len(each.entrants) == 1 for each in read)
+    if 0 < doubts["races"] <= 2 * doubts["without a first"]:
+        column, races = columns.get("place", "place"), counted(doubts["without a first"], "race")
         scores = f"if more is better, add --columns score={column}; if less is, add --lowest-wins to it"
         fix = f"{scores}; if these are parts of one race, join files, or add --columns race="
         raise PayloadError(f"{file.path}, column {column}: {races} without a place 1: {fix}")
-    told = options.lowest_wins or {"score", "cells"} & options.columns.keys()
-    if 2 * places["scored as places"] > places["scored"] and not told:
-        fix = f"if these are places, add --columns place={score}; if more is better, --columns score={score}"
-        raise PayloadError(f"{file.path}, column {score}: 1, 2, 3 in each race: {fix}")
+    for what, (ours, fix) in DOUBTS.items():
+        told = options.columns.keys() & {ours, "race" if ours == "place" else "cells"}
+        if 2 * doubts[what] > doubts["races"] and not told and not (options.lowest_wins and ours == "score"):
+            column = columns.get(ours, ours)
+            own = f"{ours}={column}" if ours in columns else f"cells={ours}"
+            raise PayloadError(f"{file.path}, column {column}: {what}: {fix.format(column)}; if not, {own}")
     if not results and left_out:
         reason, count = left_out.most_common(1)[0]
         raise PayloadError(f"{file.path}: no result to read: {count} {reason}")

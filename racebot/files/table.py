@@ -108,15 +108,19 @@ class TableReader:
         self.remarks: list[tuple[str, str]] = []
         self.ranking = Ranking(options)
         self._races: defaultdict[str, _Race] = defaultdict(_Race)
+        for name in table.lines.races:
+            self._races[self._name(name)] = _Race()
         self._unused: defaultdict[str, list[int]] = defaultdict(list)  # lines that do not count, by reason
         self._problems: list[tuple[int, str]] = []
         self._said: Counter[tuple[str, Meaning]] = Counter()  # words in place of results
         self._unsure: list[tuple[Result, str]] = []  # results with a status that is not known
         self._numbers: dict[str, int] = {}  # the first line of 980, of 1.250, and of others
+        self._order = "the file"
         self._says_done = False  # whether the column of statuses has a word for finishing
         self._status_numbers = 0
         self._words = cells.WORDS | dict(options.words)
-        letters = table.columns.get("status", "").lower() == "positiontext"
+        self._columns = table.lines.columns  # the file's own names, by ours
+        letters = self._columns.get("status", "").lower() == "positiontext"
         self._statuses = self._words | (cells.LETTERS if letters else {})
 
     def read(self) -> tuple[RaceResult, ...]:
@@ -138,7 +142,7 @@ class TableReader:
                 if any(row[width:]):
                     problem = f"more cells than the {width} columns: put quotes around separators"
                     raise BadCellError(str(width + 1), problem)
-                lines = list(table.lines_of(number, row))
+                lines = list(table.lines.of(number, row))
                 alone = not self._find and row.count("") == width - 1
                 if plain(row[0]) in SIGNS["summaries"] or (alone and row[0] and not cells.is_result(row[0])):
                     lines = [line for line in lines if line.get("player")]  # "Not classified" is a title
@@ -178,7 +182,7 @@ class TableReader:
             yield
         except BadCellError as error:
             column, fix = error.args
-            column = self._table.columns.get(column, column)
+            column = self._columns.get(column, column)
             self._problems.append((number, f"{self._table.path}, line {number}, column {column}: {fix}"))
 
     def _raise_problems(self) -> None:
@@ -199,13 +203,11 @@ class TableReader:
         date = line.get("ended_at", "")
         if line.get("race") == "":
             raise BadCellError("race", "empty: fill it in")
-        own = filter(None, (self._prefix, line.get("race") or date))
-        name = "/".join(filter(None, (self._options.category, " ".join(own) or self._table.path.stem)))
-        race = self._races[name]
+        race = self._races[name := self._name(line.get("race") or date)]
         race.dates.setdefault(date, number)
         race.lists.add(line.get("list"))
         if len(race.lists) > 1 and "race" not in self._options.columns:
-            mine = self._table.columns.get("race") or self._table.columns["ended_at"]
+            mine = self._columns.get("race") or self._columns["ended_at"]
             fix = f"add --columns race={mine}+list if each is a race, or race={mine} if they are one"
             raise BadCellError("race", f"entrants of several lists: {fix}")
         race.recorded &= line.get("recorded", "").lower() != "false"
@@ -219,6 +221,10 @@ class TableReader:
             if factor := line.get("factor"):
                 self.factors[name, result.entrant.name] = sys.intern(factor)
 
+    def _name(self, own: str) -> str:
+        named = " ".join(filter(None, (self._prefix, own))) or self._table.path.stem
+        return "/".join(filter(None, (self._options.category, named)))
+
     def _choose(self, results: dict[str | int, Result], key: str | int, result: Result) -> None:
         before, unused, twice = results[key], self._unused, self._options.twice
         if before.facts() == result.facts():
@@ -227,7 +233,7 @@ class TableReader:
             unused[f"left out by --twice {twice}"].append(result.number)
             results[key] = min(before, result, key=self.ranking.key) if twice is Twice.BEST else before
         else:
-            columns, where, column = self._table.columns, "this file, which has no column race,", "race=NAME"
+            columns, where, column = self._columns, "this file, which has no column race,", "race=NAME"
             free = [name for name in self._table.header if name not in "+".join(columns.values()).split("+")]
             if "race" in columns:
                 where, races = "this race", [name for name in free if plain(name) in COLUMNS["race"]]
@@ -324,7 +330,7 @@ class TableReader:
         if place or time or score:
             return DONE, None if unsure else ""
         if {"place", "score"} & line.keys():
-            return DNF, ""
+            return DNF, line.get("place") or line.get("score")
         raise BadCellError("time", "empty: write a time such as 1:02:03.4, or DNF")
 
     def _read_attempt(self, entrant: Entrant, line: Line, find: Find) -> None:
@@ -376,7 +382,7 @@ class TableReader:
 
     def _take_out_clubs(self) -> None:
         """Take out teams that are clubs or employers: teammates have results of their own."""
-        title = self._table.columns.get("team")
+        title = self._columns.get("team")
         if title is None or "team" in self._options.columns or self._options.teams:
             return
         equal: Counter[bool] = Counter()
@@ -399,15 +405,21 @@ class TableReader:
         if month_first is None and self._options.day_first:
             month_first = False
         options, goal = self._options, self._options.goal or self._table.path.stem
-        for index, (name, race) in enumerate(self._races.items(), start=self._first):
+        races = [(name, race) for name, race in self._races.items() if race.results]
+        forms = {re.sub(r"\d+", "0", name) for name, _ in races}
+        ordered = self._table.lines.races or "ended_at" in self._columns
+        if len(forms) == 1 and not (ordered or re.search("0[/.:-]0", min(forms))):
+            self._order = "their numbers"
+            races.sort(key=lambda each: list(map(int, re.findall(r"\d+", each[0]))))
+        for index, (name, race) in enumerate(races, start=self._first):
             ended_at = FIRST_DAY + timedelta(minutes=index)
             moments = set()
-            for date, number in race.dates.items() if "ended_at" in self._table.columns else ():
+            for date, number in race.dates.items() if "ended_at" in self._columns else ():
                 with self._refusing(number):
                     ended_at = cells.moment(date, month_first)
                     moments.add(ended_at)
                     if len(moments) > 1:
-                        mine = "+".join(self._table.columns.get(each, each) for each in ("race", "ended_at"))
+                        mine = "+".join(self._columns.get(each, each) for each in ("race", "ended_at"))
                         problem = f"this race has another time above: use one, or --columns race={mine}"
                         raise BadCellError("ended_at", problem)
             with self._refusing(next(iter(race.dates.values()))):
@@ -417,8 +429,8 @@ class TableReader:
 
     def _last_notes(self) -> Iterable[str]:
         ranking = self.ranking
-        if "ended_at" not in self._table.columns and self._find is None:
-            yield "no dates: the races count in the order of the file"
+        if "ended_at" not in self._columns and self._find is None:
+            yield f"no dates: the races count in the order of {self._order}"
         if self._said:
             common = self._said.most_common(12)
             shown = ", ".join(f"{n} × {word!r} as {cells.MEANINGS[means]}" for (word, means), n in common)
@@ -426,8 +438,6 @@ class TableReader:
             yield f"read {shown}{more}"
         for what, numbers in self._unused.items():
             yield f"{counted(len(numbers), 'line')} {what} (the first is line {numbers[0]})"
-        if 2 * ranking.places["two first and a second"] > ranking.places["races"]:
-            yield "two places 1 before a place 2: if they are of classes, add --columns race=RACE+CLASS"
         if self._status_numbers:
             yield f"{counted(self._status_numbers, 'number')} in the column of statuses not read"
         if ranking.contradictions:
@@ -443,5 +453,5 @@ class TableReader:
     def _cell(self, line: Line, column: str) -> str:
         if not (text := line.get(column, "")):
             return ""
-        text = text if text.lower() in self._words else cells.told(text)
-        return "" if text.lower() in NOTHING else text
+        known = text if text.lower() in self._words else cells.told(text)
+        return known if known.lower() in self._words or known.lower() not in NOTHING else ""

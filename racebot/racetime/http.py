@@ -96,10 +96,7 @@ class Http:
             SiteError: it is not trusted, the body is too large, or the address is none.
         """
         try:
-            async with (
-                asyncio.timeout(within),
-                self._client.stream(method, address, **given) as response,
-            ):
+            async with asyncio.timeout(within), self._client.stream(method, address, **given) as response:
                 headers = {name.lower(): value for name, value in response.headers.items()}
                 answer = Response(response.status_code, headers)
                 body = await _body(response, where, most) if reads(answer) else b""

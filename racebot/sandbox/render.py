@@ -12,15 +12,7 @@ from typing import Any
 
 from PIL import Image, ImageOps
 
-from racebot.sandbox.race_state import (
-    ChatLine,
-    FakeCategory,
-    FakeEntrant,
-    RaceState,
-    User,
-    duration,
-    stamp,
-)
+from racebot.sandbox.race_state import ChatLine, FakeCategory, FakeEntrant, RaceState, User, duration, stamp
 from racebot.text.format import exact_time, ordinal
 from racebot.text.parse import slug_of
 

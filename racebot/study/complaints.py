@@ -32,8 +32,7 @@ class Complaints:
     Attributes:
         unfinished_gains, last_gains: players who did not finish, or came last, but gained points.
         winner_losses: winners who lost points.
-        unequal_ties: pairs with equal places and equal states, but different changes. The state includes the
-            race count if the model uses it.
+        unequal_ties: pairs with equal places and equal states (also race counts), but different changes.
         order_dependent: players whose change would differ if the entrants were listed in reverse order.
         late_losses: finishers who lost points and would have lost less with a forfeit. In a field over
             `LARGE`, unless the model is `HurdleModel`, only the three worst placed of them are checked.

@@ -25,13 +25,11 @@ from racebot.study.cores import spread
 from racebot.study.history import Earlier, History, at_start, replay
 from racebot.study.metrics import Field, Figures, Predictions, Tallies, Tally, log_loss, misordered
 
-# The views of players, after Dehpanah et al., https://arxiv.org/abs/2008.06787, section V.
-VIEWED = 20
-"""Players in the views of the best and of the most frequent. The source used 1,000 of two million."""
-BEST_RACES = 10
-"""The best players have more races than this, and their first races up to this number count."""
-FREQUENT_RACES = 100
-"""The most frequent players' first races up to this number count."""
+VIEWED, BEST_RACES, FREQUENT_RACES = 20, 10, 100
+"""Players in a view, and how many of their first races count, of the best (who have more) and most frequent.
+
+After Dehpanah et al., https://arxiv.org/abs/2008.06787, section V, who viewed 1,000 of two million players.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +118,7 @@ class Margin(NamedTuple):
 class Report:
     """The result of an evaluation, with the number of judged races, and of all players.
 
-    `best` is the label of the model with the fewest misordered pairs, and `margins` has by label the
-    differences to that model, in misordered pairs and in log loss.
+    `margins` has, by label, the differences to the `best` model's misordered pairs and log loss.
     """
 
     races: int
@@ -170,10 +167,9 @@ def _report(history: History, runs: Sequence[_Run], since: datetime | None) -> R
         of_runs[run.evaluation.label] = Tallies(*by_race)
     best = min(of_runs, key=lambda label: of_runs[label].misordered.cost.sum())
     fewest = of_runs[best]
-    margins = {
-        label: (_margin(fewest.misordered, own.misordered), _margin(fewest.log_loss, own.log_loss))
-        for label, own in of_runs.items()
-    }
+    margins: dict[str, tuple[Margin, Margin]] = {}
+    for label, own in of_runs.items():
+        margins[label] = _margin(fewest.misordered, own.misordered), _margin(fewest.log_loss, own.log_loss)
     evaluations = tuple(run.evaluation for run in runs)
     compared = tuple(_compare(whole, a, b, first) for a, b in itertools.combinations(runs, 2))
     return Report(len(history) - first, len(history.players), evaluations, compared, best, margins)
@@ -186,10 +182,9 @@ def _first(history: History, since: datetime | None) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Run:
-    """One entry's replay.
+    """One entry's replay, and its `tightness`: how close a race should be, NaN if not judged: shape [races].
 
-    `tightness` is how close a race should be, by match quality or minus the mean distance of ratings: shape
-    [races], with NaN for races that are not judged.
+    It is the match quality, or minus the mean distance of ratings.
     """
 
     evaluation: Evaluation
@@ -214,9 +209,8 @@ def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlie
             tightness[number] = -np.abs(ratings[-1][:, np.newaxis] - ratings[-1]).mean()
     rating, probability = np.concatenate(ratings), np.concatenate(probabilities)
     if not (np.isfinite(rating).all() and np.isfinite(probability).all()):
-        raise ModelError(
-            f"{entry.label}: the ratings of {entry.model} diverge with these parameters: choose smaller ones"
-        )
+        fix = "diverge with these parameters: choose smaller ones"
+        raise ModelError(f"{entry.label}: the ratings of {entry.model} {fix}")
     predictions, final = Predictions.of(whole, rating, probability), model.rating(table)
     evaluation = Evaluation(
         label=entry.label,

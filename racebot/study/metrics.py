@@ -7,11 +7,9 @@ Sources:
   Games" §IV–V, https://arxiv.org/abs/2008.06787
 - win probabilities: J. Snellman, "Rating system for asymmetric multiplayer games",
   https://www.snellman.net/blog/archive/2015-11-18-rating-system-for-asymmetric-multiplayer-games/
-- "challenged": "TrueSkill" §4.1
-- calibration: M. P. Naeini and others, https://doi.org/10.1609/aaai.v29i1.9602
+- "challenged": "TrueSkill" §4.1; calibration: M. P. Naeini and others, https://doi.org/10.1609/aaai.v29i1.9602
 
 The sources leave some choices open. Here:
-
 - Members of a group (DNFs, or equal times) share the mean of their places, and equal ratings share the mean
   of their ranks. Pairs within a group were not observed, so pair metrics leave them out.
 - Rank metrics and Kendall's τ are averaged over races, pair metrics over all pairs. SSE is a sum.
@@ -78,8 +76,7 @@ def log_loss(probability: FloatArray) -> FloatArray:
 class Reliability(NamedTuple):
     """Forecasts binned by probability, lowest first; those of 70 % should come true about 70 % of the time.
 
-    Each bin has its mean probability, the share of the events that happened, and the number of predictions:
-    shapes [bins]. Empty bins are NaN and have weight 0.
+    Each bin has its mean probability, the share that came true, NaN if empty, and their number: [bins].
     """
 
     predicted: FloatArray
@@ -112,11 +109,10 @@ def reliability(chance: FloatArray, weight: FloatArray | None = None) -> Reliabi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """All entries in a history's races, and all observed pairs.
+    """All entries in a history's races, shapes [entries], and all observed pairs, shapes [pairs].
 
     An entry has the index of its race, ascending, the observed rank from 1, as in `ranks`, and the number of
-    the player's earlier races: shapes [entries]. A pair has the index of the better and of the worse placed
-    entry: shapes [pairs].
+    the player's earlier races. A pair has the indices of the better and of the worse placed entry.
     """
 
     races: int
@@ -253,10 +249,7 @@ def figures(field: Field, predictions: Predictions, counted: BoolArray) -> Figur
 
 
 def betting(first: FloatArray, second: FloatArray) -> float:
-    """Return the points that the first model wins from the second by betting on every pair.
-
-    They bet at the mean of their two probabilities of the actual result: shapes [pairs].
-    """
+    """Return the points that the first model wins by bets at the mean chance of the result: [pairs]."""
     middle = 0.5 * (first + second)
     return float(np.sum(np.sign(first - second) * (1.0 - middle)))
 

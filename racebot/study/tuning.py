@@ -69,9 +69,9 @@ class JudgedPart:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The result of a search, judged on the earlier races that it saw, and on the later ones.
+    """The result of a search that tried `evaluations` sets, judged on races that it saw, and on later ones.
 
-    `parameters` are all, the searched ones rounded to four digits. It tried so many sets as `evaluations`.
+    `parameters` are all, the searched ones rounded to four digits.
     """
 
     model: str

@@ -1,0 +1,95 @@
+"""Finds columns and lines of a wide table that do not fit the others, as those of counts and averages."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from itertools import pairwise
+
+from racebot.files import cells
+from racebot.files.cells import ABSENT, BadCellError
+
+_MOST = 100
+"""Most places of a race that are compared, each with all others."""
+_READERS = {"place": cells.place, "time": cells.microseconds, "score": cells.number}
+
+
+def strays(
+    kind: str, columns: Mapping[int, Sequence[str]], named: Collection[int], *, by_player: bool
+) -> tuple[list[int], list[int]]:
+    """Return the columns that may be no player, or no race if rows are players, and the numbers of such rows.
+
+    Columns are `named` if their name is one of a race. Those of players are ranked with the others, and most
+    stand before another in some race. Races of players have places from 1.
+    """
+    read = {at: [_value(kind, text) for text in texts] for at, texts in columns.items()}
+    cells_of = (zip(read, row, strict=True) for row in zip(*read.values(), strict=True))
+    rows = [{at: value for at, value in row if value is not None} for row in cells_of]
+    turned = [{n: v for n, v in enumerate(column) if v is not None} for column in read.values()]
+    # The last of three has the sum of the other places, and the second their mean.
+    kinds = {"least", "most"} if kind == "place" else {"least", "most", "sum", "mean"}
+    found = _made_of_others(rows, kinds)
+    rows = [row for row in rows if row]
+    if kind == "time" and any(":" in "".join(texts) for texts in columns.values()):
+        whole = {at for at in read if set(":.,").isdisjoint("".join(columns[at]))}
+        found |= whole - {*named}
+    if kind == "place" and by_player:
+        first = next(iter(read))
+        found |= {at for at, race in zip(read, turned, strict=True) if not _ranked([*race.values()])}
+        found |= {first} if read[first] == [*range(1, max(len(rows), 4) + 1)] else set()
+        found -= {*named}
+    elif kind == "place":
+        found |= _outside_ranks(rows)
+    return [at for at in read if at in found], sorted(_made_of_others(turned, kinds))
+
+
+def _value(kind: str, text: str) -> float | None:
+    text = cells.told(text)
+    if text.lower() in ABSENT:
+        return None
+    try:
+        return _READERS[kind](text)
+    except BadCellError:
+        return math.inf
+
+
+def are_places(texts: Sequence[str]) -> bool:
+    """Return whether the numbers of a race are 1, 2, 3 and so on, where equal ones take up the next."""
+    places = [_value("place", text) or 0 for text in texts]
+    return math.inf not in places and _ranked(places)
+
+
+def _ranked(race: Sequence[float]) -> bool:
+    places = sorted(place for place in race if place < math.inf)
+    return all(place in {n, before} for n, (before, place) in enumerate(pairwise([0, *places]), start=1))
+
+
+def _outside_ranks(races: Sequence[Mapping[int, float]]) -> set[int]:
+    """Return the columns without which more races are ranked, or that count or repeat the others."""
+    gains, counts, ties = Counter[int](), Counter[int](), Counter[int]()
+    for race in (race for race in races if len(race) <= _MOST):
+        fits, seen = _ranked([*race.values()]), Counter(race.values())
+        for at, place in race.items():
+            gains[at] += _ranked([v for other, v in race.items() if other != at]) - fits
+            counts[at] += place == len(race) - 1
+            ties[at] += seen[place] > 1 and place < math.inf
+    unsure = {at for at in gains if gains[at] == 0}  # never seen before another
+    worse = {at for at in gains if gains[at] > 0} or {at for at in unsure if counts[at] == len(races)}
+    return worse or {at for at in unsure if 2 * ties[at] > len(races)}
+
+
+def _made_of_others(rows: Sequence[Mapping[int, float]], kinds: Collection[str]) -> set[int]:
+    """Return the columns that are the sum, the best, the worst or the mean of the others in each row."""
+    seen, hits = Counter[int](), Counter[tuple[int, str]]()
+    for row in rows:
+        values = sorted(value for value in row.values() if value < math.inf)
+        for at, own in row.items() if len(values) > 2 else ():
+            low, high = values[own == values[0]], values[-1 - (own == values[-1])]
+            if own < math.inf and low < high:
+                rest = sum(values) - own
+                seen[at] += 1
+                told = {"least": own == low, "most": own == high, "sum": own == rest}
+                told["mean"] = abs(own - rest / (len(values) - 1)) <= 0.01 * abs(own)
+                hits.update({(at, what): holds for what, holds in told.items() if what in kinds})
+    return {at for (at, _), n in hits.items() if n == seen[at] > 2}
