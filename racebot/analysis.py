@@ -116,8 +116,7 @@ def read(
         options: the other options of the commands: `layout`, `words`, `where`, `sheet`, `twice`,
             `exact_names`, `day_first`, `lowest_wins` and `unrecorded`.
 
-    Raises:
-        PayloadError: a source cannot be read; the message says what is wrong and where.
+    Raise a PayloadError if a source cannot be read, which says what is wrong and where.
     """
     chosen = replace(options_of(columns=columns, **options), teams=teams == TeamPolicy.TEAM, goal=goal)
     found = read_races(*(_file(source, n) for n, source in enumerate(sources, start=1)), options=chosen)
@@ -154,8 +153,7 @@ def rate(
         model: a model's key, or a model of your own.
         parameters: what differs from the model's defaults, if `model` is a key.
 
-    Raises:
-        ModelError: the model or a parameter is unknown, or the model cannot rate a race.
+    Raise a ModelError if the model or a parameter is unknown, or if the model cannot rate a race.
     """
     races, made = _read(history), _made(model, parameters)
     found = Table(past.final_ratings(races, made))
@@ -178,9 +176,8 @@ def evaluate(
         models: keys, or models of your own.
         since: judge races that ended at this time or later; earlier ones only train. By default all count.
 
-    Raises:
-        ModelError: a model is unknown, given twice, or cannot rate a race.
-        PayloadError: no race is left to judge.
+    Raise a ModelError for a model that is unknown, twice there, or cannot rate a race, and a PayloadError if
+    none is left to judge.
     """
     history, made = _read(history), [_made(each, None) for each in models]
     entries = [judging.Entry(each.key, each.key, own=each) for each in made]
@@ -211,9 +208,7 @@ def odds(
         history: what `read` returned, or a file or a DataFrame that it takes.
         players: two or more names or ids, forgiven letter case and accents.
 
-    Raises:
-        ModelError: the model or a parameter is unknown, or the model cannot rate a race.
-        NoSuchEntryError: no player has that name, or several have.
+    Raise a ModelError as `rate` does, and a NoSuchEntryError if no player or several have a name.
     """
     names = [players] if isinstance(players, str) else list(players)
     if len(names) < 2:

@@ -299,9 +299,7 @@ def carry_out_rebuilds(ledger: Ledger) -> None:
     if not ledger.rebuilds.all():
         return
     with progress_bars(transient=True) as advance:
-        errors = rebuild.carry_out_rebuilds(
-            ledger, lambda each, races, total: advance(each.board.name, races, total)
-        )
+        errors = rebuild.carry_out_rebuilds(ledger, lambda each, *done: advance(each.board.name, *done))
     for error in errors.values():
         raise error
 

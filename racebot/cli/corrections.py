@@ -225,10 +225,8 @@ def audit(database: Database = None, as_json: common.AsJson = False) -> None:
         names = {key: player.shown for key in keys if (player := ledger.players.get(key))}
     if as_json:
         named = ((each, names.get(each.subject), names.get(each.target or "")) for each in given)
-        documents = (
-            {"order": each.kind, **asdict(each), "name": a, "target_name": b} for each, a, b in named
-        )
-        common.print_json(list(documents))
+        found = [{"order": o.kind, **asdict(o), "name": name, "target_name": to} for o, name, to in named]
+        common.print_json(found)
         return
     if not given:
         console.print("no orders")

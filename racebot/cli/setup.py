@@ -162,9 +162,8 @@ def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:
         if (text := _text(answer)) != _text(getattr(before, name)):
             variable = PREFIX + name.upper()
             if os.environ.get(variable):
-                raise SettingsError(
-                    f"{variable} is set in the environment, which overrides .env: unset it first"
-                )
+                problem = "is set in the environment, which overrides .env: unset it first"
+                raise SettingsError(f"{variable} {problem}")
             values |= {variable: text, f"{variable}_FILE": None}
     # Without values, this still closes the file to others.
     write_env(env, values)

@@ -148,9 +148,8 @@ def print_race(console: Console, report: RaceReport) -> None:
     console.print(f"[bold]{safe(report.race)}[/bold]  {safe(report.goal)}, ended {ended} UTC")
     for each in report.result:
         if each.penalty:
-            console.print(
-                f"penalty: {safe(each.name)} {gap(each.penalty)}: {safe(each.penalty_reason or '')}"
-            )
+            reason = safe(each.penalty_reason or "")
+            console.print(f"penalty: {safe(each.name)} {gap(each.penalty)}: {reason}")
     if not report.leaderboards:
         console.print("This race is stored, but counts on no leaderboard.")
     for board in report.leaderboards:

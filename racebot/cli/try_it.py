@@ -87,9 +87,8 @@ def demo(
     need_web()
     logs.to_stderr("warning")
     if database.exists() and database != DEMO_DATABASE:
-        raise SettingsError(
-            f"--database {database}: it exists, and the demo would overwrite it: name a new one"
-        )
+        problem = "it exists, and the demo would overwrite it: name a new one"
+        raise SettingsError(f"--database {database}: {problem}")
     for suffix in ("", "-wal", "-shm", ".lock", ".alive"):
         database.with_name(database.name + suffix).unlink(missing_ok=True)
     asyncio.run(_demo(database, speed))

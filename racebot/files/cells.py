@@ -1,19 +1,21 @@
-"""Reads the cells of a table of races: times, gaps, places, scores, dates, and words for no result."""
+"""Reads the cells of a table of races: times, gaps, places, scores, dates, words for no result, and names."""
 
 from __future__ import annotations
 
 import math
 import re
 import reprlib
+import sys
 import tomllib
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib import resources
 
 from racebot.races.result import EntrantStatus
-from racebot.text.parse import YEARS, parse_duration
+from racebot.text.parse import YEARS, fold_name, parse_duration
 
 KNOWN = tomllib.loads(resources.files(__package__).joinpath("known.toml").read_text(encoding="utf-8"))
 """What is recognized in files of races."""
@@ -26,16 +28,19 @@ _UNITS = re.compile(
 )
 _LAST_UNIT = re.compile(r"(?<=\d)(?:(h)|m) ?(\d\d)$", re.IGNORECASE | re.ASCII)
 _PRIMES = str.maketrans("'′’hH\"″”", ":::::...", " ")
-_MARK = re.compile(rf"(?<=[\dtdh.])(?:\s*[(\[]?(?:{'|'.join(KNOWN['marks'])})[)\]]?|[*†‡§]+)$", re.IGNORECASE)
+_MARK = re.compile(
+    rf"(?<=[\dtdh.])(?:\s*[(\[]?(?:{'|'.join(KNOWN['marks'])})[)\]]?|[*†‡§]+){{1,3}}$", re.IGNORECASE
+)
 POINTED = re.compile(r"^[1-9]\d{0,2}[.,]\d{3}$")
 _WITH_WORD = re.compile(r"[(\[]?(\d[\d.]*) ?([a-z]{2,})[)\]]?|(.*\S) ?[(\[]([a-z]{2,})[)\]]", re.I)
 _BEGINS_WITH_WORD = re.compile(r"([a-z][a-z.' ]*?) ?\*?(?:[(\[,:;–—-].*)?", re.IGNORECASE)
+_FOOTNOTE = re.compile(r"\s*(?:[*†‡§]+|\[\w{1,3}\]|\([CWcw]\))$|[\U0001F1E6-\U0001F1FF]")  # also flags
 _GAP = re.compile(r"(?:\+\s*|-(?=[\d:]*(?:\.\d{3}$|\.\d*[1-9]$|:\d)))(\d.*?)\s*(?:s(?:ec)?)?", re.IGNORECASE)
 _LAPS = re.compile(r"(?i)[+-]? *(\d{1,4}) *(?:l|laps?|lap\(s\)|gir[io]|tours?|runden?|vueltas?)\.?(?: down)?")
-_ORDINAL = r"(?:\.?(?:st|nd|rd|th|er|ère|re|e|è|ème|eme|º|°|ª))?"
+_ORDINAL = r"(?:\.?(?:st|nd|rd|th|er|ère|re|e|è|ème|eme|º|°|ª|位|等|着))?"
 _PLACE = re.compile(
     rf"(?:[=#tp(\[]|t-)?\s*([0-9]{{1,6}})(?:[.,]0*)?{_ORDINAL}(?: place| ex(?: ?[aæ]e?quo)?\.?)?[=t)\]]?"
-    rf"(?:(?: of | ?/ ?| ?[–-] ?)([0-9]{{1,6}}){_ORDINAL})?",
+    rf"(?:(?: of | ?/ ?| ?[–-] ?)([0-9]{{1,6}}){_ORDINAL})?(?: ?\([0-9.,]+\))?",
     re.IGNORECASE,
 )
 NAMED_PLACES = {name: number for number, names in enumerate(KNOWN["places"], start=1) for name in names}
@@ -95,7 +100,8 @@ def quoted(argument: str) -> str:
 def _bad(column: str, text: str, problem: str, *words: str) -> BadCellError:
     """Return an error that says how to write a cell, and how to say what its text means."""
     means = " or ".join(quoted(f"{word}={text}") for word in words)
-    ask = f", or say what it means, as in --words {means}" if means and len(text) < 50 else ""
+    is_word = len({*re.findall(r"\d", text)}) < 2  # 99:99 may be one, and 1:58:345 is none
+    ask = f", or say what it means, as in --words {means}" if means and is_word and len(text) < 50 else ""
     return BadCellError(column, f"{reprlib.repr(text)} is {problem}{ask}")
 
 
@@ -115,7 +121,7 @@ def microseconds(text: str) -> int:
     try:
         return parse_duration(text if "D" in text.upper() else text.upper().replace("PT", "P0DT"))
     except ValueError:
-        raise _bad("time", text, "not a time: write 1:02:03.4, seconds or DNF", "dnf") from None
+        raise _bad("time", text, "not a time: write 1:02:03.4, seconds or DNF", "dnf", "dns") from None
 
 
 @lru_cache(maxsize=10_000)
@@ -149,7 +155,7 @@ def number(text: str) -> float:
         return float(re.sub(r"\D", "", text))
     text = text.strip("$€£% ")
     if _NUMBER.fullmatch(text) is None:
-        raise _bad("score", text, "no number: write 12500, without a sign of thousands, or DNF", "dnf")
+        raise _bad("score", text, "no number: write 12500, without a sign of thousands, or DNF", "dnf", "dns")
     return float(text.replace(",", "."))
 
 
@@ -227,3 +233,33 @@ def is_date(text: str) -> bool:
             moment(text, month_first)
             return re.search(r"\d[/.\- ]\w|\w \d", text) is not None
     return False
+
+
+class PlayerNames:
+    """The people of one study. Names that differ in case, spaces or accents only are one person."""
+
+    def __init__(self, *, exact: bool) -> None:
+        self._exact = exact
+        self._first: dict[str, str] = {}
+        self._known: dict[str, str] = {}
+        self._merged: list[str] = []
+
+    def person(self, name: str) -> str:
+        """Return the name by which a person is known: the first spelling."""
+        known = self._known.get(name)
+        if known is None:
+            # Names of other scripts may share their transcription, and spreadsheets leave invisible marks.
+            seen = "".join(c for c in _FOOTNOTE.sub("", name) if unicodedata.category(c) != "Cf")
+            latin = all(ord(c) < 0x250 or unicodedata.combining(c) for c in seen)
+            folded = fold_name(seen) if latin else unicodedata.normalize("NFKC", seen).casefold()
+            known = name if self._exact else self._first.setdefault("".join(folded.split()), name)
+            known = self._known[name] = sys.intern(known)
+            if known != name:
+                self._merged.append(f"{name!r} and {known!r}")
+        return known
+
+    def notes(self) -> Iterator[str]:
+        """Yield a note on names that are one person, if there are any."""
+        if merged := self._merged:
+            more = f" and {len(merged) - 5} more" if len(merged) > 5 else ""
+            yield f"one person each: {', '.join(merged[:5])}{more}; --exact-names keeps them apart"

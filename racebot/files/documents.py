@@ -92,8 +92,7 @@ def read_document(
 ) -> list[RaceResult] | tuple[list[str], list[Record]]:
     """Read JSON or lines of JSON: races of the site, or records with notes on them.
 
-    `left_out` counts the site's races without a result, by reason. `parts` allows entrants in several lists,
-    which `part` tells apart. A race that cannot be read raises a PayloadError, which names its position.
+    `left_out` counts the site's races without a result. `parts` allows entrants in several lists, by `part`.
     """
     document = _document(text)
     races = list(_site_races(document))
@@ -214,7 +213,12 @@ def _value(values: Record, form: str) -> Any:
 
 
 def _by_column(document: Any) -> Any:
-    """Return the objects in columns that pandas writes, `{"player": {"0": "Ann", "1": "Bo"}}`."""
+    """Return the objects that pandas writes in columns or rows, `{"player": {"0": "Ann", "1": "Bo"}}`."""
+    rows = document if isinstance(document, list) else []
+    if isinstance(document, Mapping) and _are_names(document.get("columns")):
+        rows = [document["columns"], *(document.get("data") or document.get("rows") or [])]
+    if rows and _are_names(rows[0]) and all(isinstance(row, list) for row in rows):
+        return [dict(zip(rows[0], row, strict=False)) for row in rows[1:]]
     columns = list(document.values()) if isinstance(document, Mapping) else []
     if not columns or not all(isinstance(each, Mapping) and "0" in each for each in columns):
         return document

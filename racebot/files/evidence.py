@@ -1,4 +1,4 @@
-"""Finds columns and lines of a wide table that do not fit the others, as those of counts and averages."""
+"""Asks about results that may mean another thing, and columns and lines that do not fit the others."""
 
 from __future__ import annotations
 
@@ -6,13 +6,44 @@ import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 
+from racebot.errors import PayloadError
 from racebot.files import cells
-from racebot.files.cells import ABSENT, BadCellError
+from racebot.files.cells import ABSENT, KNOWN, BadCellError
+from racebot.files.options import TOTAL, Header
 
 _MOST = 100
 """Most places of a race that are compared, each with all others."""
 _READERS = {"place": cells.place, "time": cells.microseconds, "score": cells.number}
+
+
+def ask_about_times(path: Path, header: Header, below: Sequence[list[str]]) -> None:
+    """Refuse finishes that may be times of day, and times that may lack penalties."""
+    name = header.plain[at := header.at["time"][0]]
+    clock = header.find("start", "start time") if "finish" in name else None
+    if clock is not None and any(":" in row[clock] for row in below):
+        fix = "add a column time with what lies between; if not, --columns time=NAME"
+        raise PayloadError(f"{path}: are starts and finishes times of day? If so, {fix}")
+    added = None if TOTAL.fullmatch(name) else header.find(*KNOWN["penalty"])
+    if added is not None and any(set("123456789").intersection(row[added]) for row in below):
+        names = f"{header.names[at]!r} include {header.names[added]!r}"
+        fix = f"add --columns time={cells.quoted(header.names[at])}; if not, add a column of the sums"
+        raise PayloadError(f"{path}: does {names}? If so, {fix}")
+
+
+def ask_about_groups(path: Path, header: Header, below: Sequence[list[str]]) -> None:
+    """Refuse races with entrants of several tables or distances, which may be races of their own."""
+    titles = header.titles("race", "ended_at")
+    for at in (at for at, name in enumerate(header.plain) if name in KNOWN["groups"]):
+        keys = [at for ours in titles for at in header.at[ours]]
+        seen = Counter((*(row[key] for key in keys), row[at]) for row in below if row[at])
+        races = Counter(key[:-1] for key in seen)
+        if at not in header.used and max(races.values(), default=0) > 1 and max(seen.values()) > 1:
+            race = titles.get("race") or titles.get("ended_at", "")
+            own = cells.quoted("race=" + "+".join(filter(None, (race, header.names[at]))))
+            fix = f"If so, add --columns {own}; if not, {cells.quoted(f'race={race}')}"
+            raise PayloadError(f"{path}: is each {header.names[at]!r} a race of its own? {fix}")
 
 
 def strays(

@@ -17,7 +17,7 @@ from pathlib import Path
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import ABSENT, KNOWN, SIGNS, UNPLAYED, BadCellError
-from racebot.files.evidence import are_places, strays
+from racebot.files.evidence import are_places, ask_about_groups, ask_about_times, strays
 from racebot.files.options import RESULTS, TOTAL, Header, Layout, ReadOptions, few, padded, plain, two_lines
 from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.text.format import counted
@@ -174,37 +174,11 @@ class _Recognizer:
                 return self._wide(False, columns)
         if has_player and header.results():
             if header.results() == ["time"] and "time" not in self.options.columns:
-                self._ask_about_times(header.at["time"][0])
+                ask_about_times(self.path, header, self.below)
             if "place" not in header.at and "race" not in self.options.columns:
-                self._ask_about_groups()
+                ask_about_groups(self.path, header, self.below)
             return Lines(lambda _, row: [header.texts(row)], header.titles())
         return None
-
-    def _ask_about_times(self, at: int) -> None:
-        """Refuse finishes that may be times of day, and times that may lack penalties."""
-        header, name = self.header, self.header.plain[at]
-        clock = header.find("start", "start time") if "finish" in name else None
-        if clock is not None and any(":" in row[clock] for row in self.below):
-            fix = "add a column time with what lies between; if not, --columns time=NAME"
-            raise PayloadError(f"{self.path}: are starts and finishes times of day? If so, {fix}")
-        added = None if TOTAL.fullmatch(name) else header.find(*KNOWN["penalty"])
-        if added is not None and any(set("123456789").intersection(row[added]) for row in self.below):
-            names = f"{header.names[at]!r} include {header.names[added]!r}"
-            fix = f"add --columns time={cells.quoted(header.names[at])}; if not, add a column of the sums"
-            raise PayloadError(f"{self.path}: does {names}? If so, {fix}")
-
-    def _ask_about_groups(self) -> None:
-        """Refuse races with entrants of several tables or distances, which may be races of their own."""
-        header, titles = self.header, self.header.titles("race", "ended_at")
-        for at in (at for at, name in enumerate(header.plain) if name in KNOWN["groups"]):
-            keys = [at for ours in titles for at in header.at[ours]]
-            seen = Counter((*(row[key] for key in keys), row[at]) for row in self.below if row[at])
-            races = Counter(key[:-1] for key in seen)
-            if at not in header.used and max(races.values(), default=0) > 1 and max(seen.values()) > 1:
-                race = titles.get("race") or titles.get("ended_at", "")
-                own = cells.quoted("race=" + "+".join(filter(None, (race, header.names[at]))))
-                fix = f"If so, add --columns {own}; if not, {cells.quoted(f'race={race}')}"
-                raise PayloadError(f"{self.path}: is each {header.names[at]!r} a race of its own? {fix}")
 
     def _results(self) -> list[int]:
         """Return the columns that hold places, times, scores or words only, and that are no totals."""
@@ -229,10 +203,7 @@ class _Recognizer:
         return _RACE_NAME.fullmatch(self.header.plain[at]) is not None or cells.is_date(self.header.names[at])
 
     def _wide(self, by_player: bool, columns: Sequence[int], *, of_players: bool = False) -> Lines | None:
-        """Read rows that are a race with a column for each player, or a player with one for each race.
-
-        Rows may also be places, with a player for each race.
-        """
+        """Read rows that are a race, a player, or a place with players in cells, and columns of others."""
         header, below = self.header, self.below
         if by_player:
             header.at.pop("race", None)
@@ -282,8 +253,11 @@ class _Recognizer:
             name = " ".join(row[at] for at in key).strip()
             is_sum = not SIGNS["summaries"].isdisjoint({plain(name), plain(row[0])})
             for at in columns if (name or not by_player) and not is_sum else ():
-                if cells.told(row[at]).lower() not in ABSENT:
-                    line = {kind: row[at], ours: name or f"line {number}", theirs: header.names[at]}
+                several = of_players and name.lower() in cells.WORDS  # of those who did not finish
+                for text in re.split(r"\s*[,;/]\s*", row[at]) if several else [row[at]]:
+                    if cells.told(text).lower() in ABSENT:
+                        continue
+                    line = {kind: text, ours: name or f"line {number}", theirs: header.names[at]}
                     if "ended_at" in titles:
                         line |= {"ended_at": dates[at]} if by_player else header.texts(row, "ended_at")
                     yield line
@@ -399,10 +373,9 @@ def _of_score(text: str, known: Mapping[str, tuple[str, str]]) -> tuple[str, str
 
 
 def _in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence[list[str]]) -> Lines:
-    """Read rows that are a race, with its players in the order of their places.
+    """Read rows that are a race, with its players in the order of their places; a column `DNF` names others.
 
     `Ann / Cy` are two who share a place if one of them has another to herself, and otherwise a team's name.
-    A column `DNF` may name others.
     """
     alone = {row[at] for row in below for at in columns}
     out = [(at, word) for at, word in enumerate(header.plain) if word in cells.OUTCOMES]

@@ -189,7 +189,10 @@ class Header:
             elif theirs:
                 self.missing[ours] = theirs
         for ours, names in options.known.items():
-            if ours not in given and (found := self._unclaimed(names)):
+            found = self._unclaimed(names)
+            if ours == "ended_at" and not found and (at := self.find(*names)) in self.at.get("race", ()):
+                found = (at,) if all(cells.is_date(row[at]) for row in below if row[at]) else ()
+            if ours not in given and found:
                 self.at[ours] = found
         for ours in _BESIDE if alike else ("time",) if "place" in self.at else ():
             if ours in options.known.keys() - given.keys() - self.at.keys():

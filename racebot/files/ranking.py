@@ -14,10 +14,8 @@ from racebot.files.cells import BadCellError
 from racebot.files.options import ReadOptions
 from racebot.races.result import Entrant
 
-_FAR_BEHIND = 1.5
-"""A last time this many times the one before may be a sign for no finish."""
-_SLOWEST = 30
-"""A last time this many times the first is in another unit."""
+_FAR_BEHIND, _SLOWEST = 1.5, 30
+"""A last time this many times the one before may be no finish, and the first, in another unit."""
 DOUBTS = {
     "looks like gaps after the first": ("time", "write +0:12, or sort the lines by time"),
     "equal in each race, as a time of day": ("time", "add --columns time= to leave it out"),
@@ -49,8 +47,7 @@ class Result:
 class Ranking:
     """Ranks races, and remembers what is worth a note.
 
-    These are lines with a place that their time contradicts, times that may be `signs` for no finish, and how
-    many `races` there are, and those that look wrong, by their `doubts`.
+    These are lines whose time contradicts their place, times that may be `signs` for no finish, and `doubts`.
     """
 
     options: ReadOptions
@@ -100,7 +97,11 @@ class Ranking:
             for entrant, key in zip(own, keys, strict=True):
                 entrant.place = None if timed else 1 + bisect_left(order, key)
             if timed:
-                self._look_for_signs(times := [each.finish_time or 0 for each in own])
+                times = [each.finish_time or 0 for each in own]
+                alike = times.count(last := max(times, default=0))
+                before = max((time for time in times if time < last), default=last)
+                if last > _FAR_BEHIND * before and (alike > 1 or last % 60_000_000 == 59_000_000):
+                    self.signs[str(timedelta(microseconds=last))] += alike
                 mixed = 0 < _SLOWEST * min(times) < max(times) and "time" not in self.options.columns
                 if mixed and not as_gaps:
                     fix = "write h:mm:ss in all lines, or DNF, or add --columns time=NAME if they are right"
@@ -141,11 +142,3 @@ class Ranking:
                 self.contradictions.append(number)
             agrees &= time < next_time if place < next_place else time == next_time
         return agrees
-
-    def _look_for_signs(self, times: list[int]) -> None:
-        """Note a last time that is far behind, and shared or the last second of a minute."""
-        last = max(times, default=0)
-        before = max((time for time in times if time < last), default=last)
-        shared = times.count(last)
-        if last > _FAR_BEHIND * before and (shared > 1 or last % 60_000_000 == 59_000_000):
-            self.signs[str(timedelta(microseconds=last))] += shared

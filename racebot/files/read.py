@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from racebot.errors import PayloadError
+from racebot.files.cells import PlayerNames
 from racebot.files.documents import Record, read_document, read_exported
 from racebot.files.layout import Grid, recognized
 from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions
 from racebot.files.ranking import DOUBTS
 from racebot.files.rows import File, Rows
-from racebot.files.table import Find, PlayerNames, TableReader
+from racebot.files.table import Find, TableReader
 from racebot.races.result import Entrant, RaceResult
 from racebot.text.format import counted
 
@@ -26,10 +27,9 @@ MOST_FILES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class RaceFiles:
-    """The races of one or several files, in their order, with notes on how the files were read.
+    """The races of files in order, notes on how they were read, and how many have no result, by reason.
 
-    `factors` are what players raced with (a character, a faction, a car), by race name and player, and
-    `left_out` counts races without a result by the reason.
+    `factors` are what players raced with (a character, a faction, a car), by race name and player.
     """
 
     results: tuple[RaceResult, ...]
@@ -45,9 +45,8 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         paths: files, folders, or `-` for standard input. The names of several begin those of their races.
         given: what differs from `options`, such as `category` and `goal`.
 
-    Raises:
-        PayloadError: a file cannot be read; the message says what is wrong and where.
-        MissingExtraError: Excel files need the extra `files`.
+    Raise a PayloadError if a file cannot be read, which says where, and a MissingExtraError without the extra
+    `files` of Excel.
     """
     options = replace(options, **given)
     files = [file for path in paths for file in (_files(path) if isinstance(path, Path) else [path])]
@@ -84,9 +83,10 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     for what, (ours, fix) in DOUBTS.items():
         told = options.columns.keys() & {ours, "race" if ours == "place" else "cells"}
         if 2 * doubts[what] > doubts["races"] and not told and not (options.lowest_wins and ours == "score"):
-            column = columns.get(ours, ours)
-            own = f"{ours}={column}" if ours in columns else f"cells={ours}"
-            raise PayloadError(f"{file.path}, column {column}: {what}: {fix.format(column)}; if not, {own}")
+            column, own = columns.get(ours, ours), ours if ours in columns else "cells"
+            raise PayloadError(
+                f"{file.path}, column {column}: {what}: {fix.format(column)}; if not, {own}={column}"
+            )
     if not results and left_out:
         reason, count = left_out.most_common(1)[0]
         raise PayloadError(f"{file.path}: no result to read: {count} {reason}")
@@ -98,10 +98,9 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
 def read_attempts(
     path: Path, find: Find, options: ReadOptions = DEFAULT
 ) -> tuple[tuple[Entrant, ...], tuple[tuple[str, str], ...], tuple[str, ...]]:
-    """Read the results of an event, a line for each racer. Errors are those of `read_races`.
+    """Return an event's results, the proof and comment of each, and notes. Errors are those of `read_races`.
 
-    `find` returns the player with an id or a name, or raises BadCellError. Return the results, the proof and
-    the comment of each, and notes on how the file was read.
+    `find` returns the player with an id or a name, or raises BadCellError.
     """
     options = replace(options, by_time=True, known=ATTEMPTS)
     table = _races_or_table(File.open(path), options, Counter())

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import reprlib
 import sys
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,14 +16,13 @@ from datetime import UTC, datetime, timedelta
 
 from racebot.errors import PayloadError
 from racebot.files import cells
-from racebot.files.cells import DNF, DONE, DQ, NOBODY, NOTHING, SIGNS, BadCellError, Meaning
+from racebot.files.cells import DNF, DONE, DQ, NOBODY, NOTHING, SIGNS, BadCellError, Meaning, PlayerNames
 from racebot.files.layout import Grid, Line
 from racebot.files.options import COLUMNS, FLAGS, OF_ONE, RESULTS, ReadOptions, Twice, padded, plain
 from racebot.files.ranking import Ranking, Result
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, UNKNOWN, Entrant, RaceResult
 from racebot.text.format import counted
-from racebot.text.parse import fold_name
 
 LONGEST_TEXT = 200
 """Most characters in the name of a race, player, team or factor."""
@@ -33,7 +31,6 @@ MOST_PROBLEMS = 10
 FIRST_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 """The end of the first race of a file without dates. Each further race ends a minute later."""
 Find = Callable[[str], Entrant]
-_FOOTNOTE = re.compile(r"\s*[*†‡§]+$|[\U0001F1E6-\U0001F1FF]")  # also flags
 _OF_LINES = {"session", "type", "class", "category", "division", "phase", "group", "heat", "attempt", "round"}
 
 
@@ -50,45 +47,13 @@ class _Race:
         return [each for each in self.results.values() if each.entrant.finished]
 
 
-class PlayerNames:
-    """The people of one study. Names that differ in case, spaces or accents only are one person."""
-
-    def __init__(self, *, exact: bool) -> None:
-        self._exact = exact
-        self._first: dict[str, str] = {}
-        self._known: dict[str, str] = {}
-        self._merged: list[str] = []
-
-    def person(self, name: str) -> str:
-        """Return the name by which a person is known: the first spelling."""
-        known = self._known.get(name)
-        if known is None:
-            # Names of other scripts may share their transcription, and spreadsheets leave invisible marks.
-            seen = "".join(c for c in _FOOTNOTE.sub("", name) if unicodedata.category(c) != "Cf")
-            latin = all(ord(c) < 0x250 or unicodedata.combining(c) for c in seen)
-            folded = fold_name(seen) if latin else unicodedata.normalize("NFKC", seen).casefold()
-            known = name if self._exact else self._first.setdefault("".join(folded.split()), name)
-            known = self._known[name] = sys.intern(known)
-            if known != name:
-                self._merged.append(f"{name!r} and {known!r}")
-        return known
-
-    def notes(self) -> Iterator[str]:
-        """Yield a note on names that are one person, if there are any."""
-        if merged := self._merged:
-            more = f" and {len(merged) - 5} more" if len(merged) > 5 else ""
-            yield f"one person each: {', '.join(merged[:5])}{more}; --exact-names keeps them apart"
-
-
 class TableReader:
     """Reads the races of one table: also `factors`, what players raced with, by race name and player.
 
     Args:
         people: the people of all files that are read together.
-        prefix: what the names of races begin with, which tells files apart.
-        first: number of races in the files before.
-        find: for the attempts of an event, returns the player with an id or a name, or raises BadCellError.
-            `remarks` are then the proof and the comment of each.
+        prefix, first: what the names of races begin with, and the number of races in the files before.
+        find: for the attempts of an event, as in `read_attempts`; `remarks` are then proofs and comments.
     """
 
     def __init__(
@@ -124,10 +89,7 @@ class TableReader:
         self._statuses = self._words | (cells.LETTERS if letters else {})
 
     def read(self) -> tuple[RaceResult, ...]:
-        """Read all lines, and return the races in the order of their first lines.
-
-        Raise a PayloadError for lines that cannot be read, each with its number, the column and the fix.
-        """
+        """Read all lines, and return the races in order, or raise a PayloadError that names bad lines."""
         table, results = self._table, 0
         width = len(table.header)
         for count, (number, texts) in enumerate(filter(lambda each: any(each[1]), table.rows), start=1):
@@ -304,16 +266,21 @@ class TableReader:
         return known, sys.intern(name or known)
 
     def _status(self, line: Line, place: str, time: str, score: str) -> tuple[Meaning, str | None]:
-        """Return how the entrant ended, and the word that says so; None for a finisher of unknown status.
+        """Return how the entrant ended, by statuses or flags, then words in place of results, and the word.
 
-        A column of statuses or flags decides, then a word in place of the place, score or time.
+        That is None for a finisher of unknown status.
         """
-        for flag in FLAGS:
-            text = line.get(flag, "").lower()
-            if text in SIGNS["true"] or text == flag:
-                return cells.WORDS[flag], flag
-        if line.get("finished", "").lower() in SIGNS["false"]:
-            return DNF, "not finished"
+        for flag in (each for each in (*FLAGS, "finished") if line.get(each)):
+            text, means = line[flag].lower(), cells.WORDS[flag]
+            if not SIGNS["false"].isdisjoint({text, text.partition(" ")[0]}):
+                means = DNF if means is DONE else DONE
+            elif SIGNS["true"].isdisjoint({text, text.partition(" ")[0]}) and text != flag:
+                if text not in self._words:
+                    fix = f"write yes or no, or add --columns {flag}= if it says something else"
+                    raise BadCellError(flag, f"{reprlib.repr(text)} is neither yes nor no: {fix}")
+                means = self._words[text]
+            if means is not DONE:
+                return means, "not finished" if flag == "finished" else flag
         unsure, text = False, self._cell(line, "status")
         lower = text.lower()
         if lower and (lower in self._statuses or not cells.is_result(lower)):
@@ -363,10 +330,7 @@ class TableReader:
             self._said[word, DNF] += 1
 
     def _settle_places(self) -> None:
-        """Decide between a place and a word for no finish in the column of times.
-
-        In some games, places decide races that nobody finished. A file with such a race means its places.
-        """
+        """Let places beside words for no finish count where they decide races that nobody finished."""
         both, counts = [], False
         for race in self._races.values():
             placed = [e for e in race.results.values() if e.entrant.place and not e.entrant.finished]
@@ -406,11 +370,17 @@ class TableReader:
             month_first = False
         options, goal = self._options, self._options.goal or self._table.path.stem
         races = [(name, race) for name, race in self._races.items() if race.results]
+        sums = [name for name, _ in races if plain(name) in SIGNS["standings"]] if races[1:] else []
+        races = [(name, race) for name, race in races if name not in sums]
+        self.notes += [f"no race, but the standing after all: {name!r}" for name in sums]
         forms = {re.sub(r"\d+", "0", name) for name, _ in races}
         ordered = self._table.lines.races or "ended_at" in self._columns
         if len(forms) == 1 and not (ordered or re.search("0[/.:-]0", min(forms))):
-            self._order = "their numbers"
-            races.sort(key=lambda each: list(map(int, re.findall(r"\d+", each[0]))))
+            given, races = (
+                races,
+                sorted(races, key=lambda each: [int(n) for n in re.findall(r"\d+", each[0])]),
+            )
+            self._order = "the file" if given == races else "their numbers"
         for index, (name, race) in enumerate(races, start=self._first):
             ended_at = FIRST_DAY + timedelta(minutes=index)
             moments = set()

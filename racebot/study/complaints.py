@@ -30,8 +30,7 @@ class Complaints:
     """Counts of unfair-looking changes, which should all be 0.
 
     Attributes:
-        unfinished_gains, last_gains: players who did not finish, or came last, but gained points.
-        winner_losses: winners who lost points.
+        unfinished_gains, last_gains, winner_losses: DNFs and last ones who gained; winners who lost points.
         unequal_ties: pairs with equal places and equal states (also race counts), but different changes.
         order_dependent: players whose change would differ if the entrants were listed in reverse order.
         late_losses: finishers who lost points and would have lost less with a forfeit. In a field over

@@ -142,8 +142,7 @@ def evaluate(
     Args:
         entries: the models, with distinct labels.
         since: judge races that ended at this time or later; earlier ones only train. By default all count.
-        earlier: earlier races from which ratings carry over. They are not judged, and their players still
-            count as new in their first race of a history.
+        earlier: races from which ratings carry over. Their players count as new in a history's first race.
         progress: called with the number of finished replays and their total number.
 
     Raise a ModelError for a model that is unknown, or cannot rate a race or carry ratings over.

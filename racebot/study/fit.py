@@ -159,8 +159,7 @@ def _cuts(races: int) -> list[int]:
 class _Seen(NamedTuple):
     """The states before each of some races: of its observed pairs [pairs, k], and of its entrants.
 
-    `both_finished` tells of each pair whether both finished. `pairs` and `entrants` are their numbers by
-    race: shapes [races]. Of more than `MOST_PAIRS`, it has a share of each race's pairs.
+    `pairs` and `entrants` are their numbers: [races]. Of over `MOST_PAIRS`, it has a share of each race's.
     """
 
     better: FloatArray

@@ -213,12 +213,10 @@ class RatedPlayer(NamedTuple):
 
 
 class Odds(NamedTuple):
-    """A forecast for one entrant of a race.
+    """A forecast for one entrant of a race; None stands for a finish that the model does not forecast.
 
-    Attributes:
-        finish_chance: probability of finishing; None if the model does not forecast finishes.
-        expected_place: mean place; those who do not finish share the rest.
-        before: probabilities of being placed before each entrant, in order; None for the entrant alone.
+    Of the mean place, those who do not finish share the rest. `before` has the probabilities of being placed
+    before each entrant, None for the entrant alone.
     """
 
     name: str

@@ -188,8 +188,7 @@ class Figures:
         pair_accuracy: share of pairs in which the favorite was placed better; even odds count half.
         kendall: τ, concordant minus discordant pairs, divided by all pairs; equal ratings are neither.
         accuracy, mae: share of exactly predicted ranks, and mean absolute error of ranks.
-        mrr, ap: means of 1/(1 + error), and of P(i)/(1 + error).
-        ndcg: mean of 1/(1 + error), weighted by 1/log₂(i + 1).
+        mrr, ap, ndcg: means of 1/(1 + error), of P(i)/(1 + error), and of the first by weights 1/log₂(i + 1).
     """
 
     races: int
@@ -260,10 +259,9 @@ def right_alone(first: FloatArray, second: FloatArray) -> int:
 
 
 def tightest(tightness: FloatArray) -> BoolArray:
-    """Return a mask of the fifth of the races that a model finds tightest: [races]. Earlier races win ties.
+    """Return a mask of the fifth of the races with the highest `tightness`, NaN excluded: [races].
 
     In the TrueSkill paper, section 4.1, each of two models picks 20 % of the races for the other to predict.
-    `tightness` is higher for closer races, and NaN excludes a race: shape [races].
     """
     eligible = int(np.sum(~np.isnan(tightness)))
     named = np.argsort(-tightness, kind="stable")[: round(0.2 * eligible)]

@@ -105,12 +105,9 @@ def tune(
 
     Ratings continue from the first half into the second, for both the initial and the tuned parameters.
 
-    Args:
-        parameters, search: see `dimensions`. By default, all that change a prediction are varied.
-        progress: called after each generation, with its number and the best figure so far.
-
-    Raises:
-        ModelError: see `dimensions`. Also if the history is too short to divide or to search.
+    `parameters` and `search` are those of `dimensions`; by default, all that change a prediction are varied.
+    `progress` is called after each generation, with its number and the best figure so far. Raise a ModelError
+    as `dimensions` does, and if the history is too short to divide or to search.
     """
     earlier, later = history.split(0.5)
     if not (len(earlier) and len(later)):
@@ -158,10 +155,7 @@ class Dimension(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The size of a search: parameter sets in a generation, at least five, and a limit on generations.
-
-    It ends earlier once the candidates have converged. The same seed finds the same parameters.
-    """
+    """The size of a search: at least five sets in a generation, and the most generations."""
 
     candidates: int = 256
     generations: int = 40
@@ -171,12 +165,10 @@ class Effort:
 def dimensions(
     key: str, parameters: Parameters | None = None, search: Sequence[str] | None = None
 ) -> list[Dimension]:
-    """Return the numbers that a search of this model varies.
+    """Return the numbers that a search of this model varies, starting from these parameters.
 
-    Args:
-        parameters: parameters that differ from the defaults. The search starts from them.
-        search: names to vary. By default all with a declared range, but those that are switched off (None).
-            Raise a ModelError for an unknown name, or one without a range.
+    `search` has their names; by default all with a range that are not switched off (None). Raise a ModelError
+    for an unknown name, or one without a range.
     """
     model = create(key, parameters)
     ranges = {declaration.name: declaration.metadata["search"] for declaration in declared(type(model))}
