@@ -83,8 +83,7 @@ class Judged(NamedTuple):
 
     Attributes:
         misordered: share of pairs in which the lower rated player was placed better.
-        to_best: difference in that share to the best model of the table.
-        error: standard error of the difference, over races. Within two errors, models are equal.
+        to_best, error: difference to the best model's, and its standard error; within two, models are equal.
         log_loss: mean log loss of the odds over pairs, in nats.
         calibration_error: mean distance of the odds from what happened, as a share.
     """

@@ -100,7 +100,7 @@ def quoted(argument: str) -> str:
 def _bad(column: str, text: str, problem: str, *words: str) -> BadCellError:
     """Return an error that says how to write a cell, and how to say what its text means."""
     means = " or ".join(quoted(f"{word}={text}") for word in words)
-    is_word = len({*re.findall(r"\d", text)}) < 2  # 99:99 may be one, and 1:58:345 is none
+    is_word = len({*re.findall(r"\d", text)}) < 2 and '"' not in text  # 99:99 may be one, 1:58:345 is none
     ask = f", or say what it means, as in --words {means}" if means and is_word and len(text) < 50 else ""
     return BadCellError(column, f"{reprlib.repr(text)} is {problem}{ask}")
 
@@ -167,10 +167,7 @@ def month_comes_first(dates: Iterable[str]) -> bool | None:
 
 
 def moment(text: str, month_first: bool | None) -> datetime:
-    """Read a date, an ISO 8601 time, or Unix seconds or milliseconds; without an offset it is in UTC.
-
-    Years of two digits are 1969 to 2068.
-    """
+    """Read a date, an ISO 8601 time, or Unix seconds or milliseconds; without an offset it is in UTC."""
     # `8:15:33 PM` is `20:15:33`.
     iso = text = _TWELVE_HOURS.sub(lambda m: f"{int(m[1]) % 12 + 12 * (m[3] in 'pP'):02}{m[2]}", text)
     match = next((match for form in _DATES if (match := form.fullmatch(text))), None)
@@ -183,7 +180,7 @@ def moment(text: str, month_first: bool | None) -> datetime:
                     raise _bad("ended_at", text, f"a date that may begin with the day or the month: {fix}")
                 day, month = (month, day) if month_first else (day, month)
             number = int(month) if month.isdigit() else 1 + _MONTHS.index(month)
-            century = "" if len(year) == 4 else "19" if int(year) > 68 else "20"
+            century = "" if len(year) == 4 else "19" if int(year) > 68 else "20"  # 1969 to 2068
             iso = f"{century}{year}-{number:02}-{day:0>2}{match['rest']}"
         if unix := _UNIX.fullmatch(text):
             found = datetime.fromtimestamp(float(text) / (1000 if unix[2] else 1), UTC)

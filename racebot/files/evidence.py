@@ -35,7 +35,8 @@ def ask_about_times(path: Path, header: Header, below: Sequence[list[str]]) -> N
 def ask_about_groups(path: Path, header: Header, below: Sequence[list[str]]) -> None:
     """Refuse races with entrants of several tables or distances, which may be races of their own."""
     titles = header.titles("race", "ended_at")
-    for at in (at for at, name in enumerate(header.plain) if name in KNOWN["groups"]):
+    named = [{*name.split()} for name in header.plain]
+    for at in (at for at, words in enumerate(named) if words & {*KNOWN["groups"]} and "age" not in words):
         keys = [at for ours in titles for at in header.at[ours]]
         seen = Counter((*(row[key] for key in keys), row[at]) for row in below if row[at])
         races = Counter(key[:-1] for key in seen)
@@ -65,6 +66,8 @@ def strays(
     if kind == "time" and any(":" in "".join(texts) for texts in columns.values()):
         whole = {at for at in read if set(":.,").isdisjoint("".join(columns[at]))}
         found |= whole - {*named}
+    if kind == "score" and by_player and _grow(rows):
+        found |= {*read} - {next(iter(read))}
     if kind == "place" and by_player:
         first = next(iter(read))
         found |= {at for at, race in zip(read, turned, strict=True) if not _ranked([*race.values()])}
@@ -72,7 +75,14 @@ def strays(
         found -= {*named}
     elif kind == "place":
         found |= _outside_ranks(rows)
-    return [at for at in read if at in found], sorted(_made_of_others(turned, kinds))
+    totals = range(1, len(rows)) if kind == "score" and not by_player and _grow(turned) else ()
+    return [at for at in read if at in found], sorted(_made_of_others(turned, kinds).union(totals))
+
+
+def _grow(lines: Sequence[Mapping[int, float]]) -> bool:
+    """Return whether all scores grow from race to race, as sums do."""
+    values = [[*line.values()] for line in lines]
+    return len(lines) > 1 and all(each[2:] and each[0] < each[-1] and each == sorted(each) for each in values)
 
 
 def _value(kind: str, text: str) -> float | None:

@@ -155,7 +155,8 @@ class _Recognizer:
                 raise PayloadError(f"{self.path}: one race, or a race in each of the columns {names}? {fix}")
             if pair := header.pair():
                 return _two_players(header, pair, self.path.stem)
-            if not has_player and (ordered := header.in_order()):
+            counts = header.titles("player").get("player", "").lower() in {"", "players", "participants"}
+            if counts and (ordered := header.in_order()):
                 first = header.plain[ordered[0]]
                 beside = [name for name in header.plain if name[-1:] == "1" and name != first]
                 if first[-1:] == "1" and beside:
@@ -333,7 +334,14 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
             return _EQUAL if draw is not None and row[draw].lower() in draws else _FIRST
         if winner is not None and not cells.is_nobody(row[winner]):
             one, two = (row[at].casefold() for at in pair)
-            won = {**_DRAWN, **_WINNERS, two: _SECOND, one: _FIRST}
+            won = {
+                **_DRAWN,
+                **_WINNERS,
+                names[0].casefold(): _FIRST,
+                names[1].casefold(): _SECOND,
+                two: _SECOND,
+                one: _FIRST,
+            }
             if row[winner].casefold() not in won:
                 name = reprlib.repr(row[winner])
                 raise BadCellError("winner", f"{name} is neither of the players, nor draw")

@@ -90,10 +90,9 @@ class Twice(StrEnum):
 class ReadOptions:
     """Options for reading files. Those of commands have the same names, and their help.
 
-    `columns` are the file's own names of columns, by ours, and `known` those that are recognized. `words` are
-    in lower case, and `where` has the texts of each column that a line needs to count. With `by_time`, times
-    win over places; with `teams`, a column `team` makes teams although teammates have different results. The
-    `goal` is that of all races, by default the file's name; of the site's JSON, the one to keep.
+    `columns` are the file's own names of columns, by ours, and `known` those that are recognized. `where` has
+    the texts that a line needs to count. With `by_time`, times win over places; with `teams`, a column `team`
+    makes teams in any case. The `goal` is that of all races, or of the site's JSON, the one to keep.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)

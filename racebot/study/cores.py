@@ -25,10 +25,9 @@ _submit: ContextVar[Callable[..., Any] | None] = ContextVar("submit", default=No
 
 @contextmanager
 def cores(cluster: str | None = None) -> Iterator[None]:
-    """Run all `spread` calls inside the block in a process per core, or in `LOKY_MAX_CPU_COUNT` processes.
+    """Run `spread` calls inside the block in a process per core, or on the Dask scheduler of this address.
 
-    With a `cluster`, the address of a Dask scheduler, its workers run them. Raise a SettingsError if it
-    cannot be reached, has lost its workers, or has one with other versions.
+    Raise a SettingsError if it cannot be reached, has lost its workers, or has one with other versions.
     """
     if cluster is None:
         with joblib.parallel_config(backend="loky", n_jobs=-1):
@@ -65,10 +64,9 @@ def cores(cluster: str | None = None) -> Iterator[None]:
 
 
 def spread(function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> Iterator[T]:
-    """Call a function with each tuple of arguments, and yield the results in order.
+    """Call a function of a module with each tuple of arguments, and yield the results in order.
 
-    Outside a `cores` block, the calls run one after another in this process. Races go to a worker once. The
-    function is of a module, so that other processes can import it.
+    Outside a `cores` block, the calls run one after another in this process. Races go to a worker once.
     """
     submit = _submit.get()
     if submit is not None:

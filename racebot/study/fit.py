@@ -74,8 +74,7 @@ _Start = tuple[str, Fitted, tuple[str, ...]]
 class Fit:
     """The proposed model, with parameters fitted to all races if the fit is kept, otherwise with fitted odds.
 
-    `judged` compares fitted odds with the best fit on all races after the first quarter. The fit is `kept` if
-    it gains more than two standard errors.
+    `judged` compares fitted odds with the best fit on races after the first quarter, which decides.
     """
 
     model: str
@@ -86,10 +85,9 @@ class Fit:
 
 
 def fit_odds(races: History | Sequence[Before], key: str, parameters: Parameters | None = None) -> Fitted:
-    """Return all parameters, with the odds, performances and finish forecast fitted if the model has them.
+    """Return all parameters, with odds, performances and finish forecast fitted to `ODDS_FROM` races or more.
 
-    A history is rated first. The odds use the finish forecast if that gains more than two standard errors
-    forward in time. With fewer than `ODDS_FROM` races nothing changes.
+    The odds use the finish forecast if that gains more than two standard errors forward in time.
     """
     model = create(key, parameters)
     if len(races) < ODDS_FROM:

@@ -166,8 +166,7 @@ class Earlier:
 def at_start(model: RatingModel, history: History, earlier: Earlier | None = None) -> FloatArray:
     """Return the table of states at the start of a history, shaped like `newcomers`.
 
-    Players who are not in the earlier history are newcomers. Raise a ModelError if the model cannot carry
-    ratings over.
+    Raise a ModelError if the model cannot carry ratings over from an earlier history.
     """
     table = newcomers(model, history)
     if earlier is None:

@@ -37,9 +37,8 @@ class FinalRatings(NamedTuple):
 class IteratedElo:
     """Elo over the pairs of each race, one pair at a time. Each pass starts where the last one ended.
 
-    Players with fewer than `minimum_games` races only affect each other, and no factors. The source does not
-    say how races are counted; here the count grows during the first pass and is complete in later ones. Pairs
-    are processed from the best place down, and by index among equals, so that the listing does not matter.
+    Players with fewer than `minimum_games` races, counted in the first pass, only affect each other, and no
+    factors. Pairs go from the best place down, and by index, so that the listing does not matter.
     """
 
     key: ClassVar[str] = "iterated-elo"

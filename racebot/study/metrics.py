@@ -153,11 +153,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
-    """A model's forecast of each race, and how far its ranks are off (Dehpanah et al., §IV).
+    """A model's forecast of each race, and how far its ranks are off: [entries] (Dehpanah et al., §IV).
 
-    The highest rating is predicted to be first, and `error` is the distance of predicted and observed rank.
-    `precision` is P(i), the share of exact ranks among entrants placed at least as well: shapes [entries].
-    `probability` is that of the actual result: shape [pairs].
+    `error` is the distance of predicted and observed rank, `precision` P(i), the share of exact ranks among
+    entrants placed at least as well. `probability` is that of the actual result: shape [pairs].
     """
 
     rating: FloatArray
@@ -320,8 +319,7 @@ def tallies(model: RatingModel, history: History, table: FloatArray | None = Non
 def standard_error(before: Tally, after: Tally) -> float:
     """Return the standard error of the difference between two means over the same races.
 
-    Races are independent, but pairs within a race are not. This is the usual estimate for a ratio of sums
-    (W. G. Cochran, "Sampling Techniques", third edition, section 6.4), and NaN for fewer than two races.
+    It is that of a ratio of sums (W. G. Cochran, "Sampling Techniques", section 6.4); NaN for one race.
     """
     races, cases = before.cases.size, before.cases.sum()
     if races < 2 or not cases:
