@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -27,13 +26,13 @@ for name in [name for name in os.environ if name.upper().startswith("RACEBOT_")]
 MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own there
 runs = MEMORY.is_dir() and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC  # some tests write programs
 if runs and shutil.disk_usage(MEMORY).free > 2**30:
-    # A small ledger takes 20 times longer on a disk.
-    tempfile.tempdir = os.environ["TMPDIR"] = str(MEMORY)
+    # A small ledger takes 20 times longer on a disk. Only pytest's folders: Chromium's belong on a disk.
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 # A script's background job ignores SIGINT, and the programs under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the studies of a test are too short to start processes for
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # and its matrices too small for a second thread
-# Kernels take half a minute to compile. tests/ratings/test_kernel.py compiles them.
+# Kernels take minutes to compile. tests/ratings/test_kernel.py compiles them.
 fast.AVAILABLE = False
 settings.register_profile(
     "tests",
