@@ -23,6 +23,7 @@ OPENED = "racebot-plot.html"
 """The picture that `--plot` without a name draws in a temporary folder, and opens."""
 PLAYERS = 10
 """Most players whose points over time are drawn."""
+BESIDE: dict[str, Any] = {"fontsize": "small", "loc": "center left", "bbox_to_anchor": (1, 0.5)}
 
 
 def evaluation(reports: Sequence[tuple[str, Report]]) -> Any:
@@ -43,8 +44,8 @@ def evaluation(reports: Sequence[tuple[str, Report]]) -> Any:
         errors = np.nan_to_num([100 * report.margins[each.label][0].error for each in rows])
         shares = [100 * each.figures.misordered for each in rows]
         models.errorbar(shares, [_plain(each.label) for each in rows], xerr=errors, fmt="o", capsize=4)
-        models.set(title=f"Pairs in the wrong order{of_file}")
-        models.set(xlabel="%, with the error of the difference to the best")
+        models.margins(y=0.2)
+        models.set(title=f"Pairs in the wrong order{of_file}", xlabel="%, with the error to the best")
     return figure
 
 
@@ -60,7 +61,7 @@ def ratings(history: History, model: RatingModel, rows: Sequence[RatedPlayer]) -
                 found[player].append((step.race.ended_at, value))
     for number in shown:
         lines.plot(*zip(*found[number], strict=True), marker=".", label=_plain(history.names[number]))
-    lines.legend(fontsize="small")
+    lines.legend(**BESIDE)
     lines.set(title="Points of the first ten", ylabel="Points")
     lines.tick_params(axis="x", rotation=30)
     _distribution(points, [row.points for row in rows], "Points")
@@ -79,7 +80,8 @@ def odds(rows: Sequence[Odds]) -> Any:
     pairs.set_xticklabels(names, rotation=30)
     pairs.set_yticklabels(names)
     for i, j in np.argwhere(np.isfinite(chances)).tolist():
-        pairs.text(j, i, f"{chances[i][j]:.0f}", ha="center", va="center")
+        color = "white" if abs(chances[i][j] - 50) > 30 else "black"
+        pairs.text(j, i, f"{chances[i][j]:.0f}", ha="center", va="center", color=color)
     return figure
 
 
@@ -89,7 +91,7 @@ def scores(racers: Sequence[Any]) -> Any:
     for racer in racers[:PLAYERS]:
         shown = [each["score"] if each else np.nan for each in racer.scores]
         races.plot(range(1, 1 + len(shown)), shown, marker=".", label=_plain(racer.name))
-    races.legend(fontsize="small")
+    races.legend(**BESIDE)
     races.set(title="Scores by race", xlabel="Race", ylabel="Score")
     races.xaxis.get_major_locator().set_params(integer=True)
     _distribution(totals, [racer.score for racer in racers], "Score")
