@@ -1,8 +1,4 @@
-"""Read, rate, judge and forecast races from Python or a notebook.
-
-These are `racebot.read`, `racebot.rate`, `racebot.evaluate` and `racebot.odds`. docs/python.md shows them at
-work, and the commands of the same names do the same.
-"""
+"""Read, rate, judge and forecast races from Python or a notebook, as docs/python.md shows."""
 
 import importlib
 import importlib.util

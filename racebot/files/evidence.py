@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
@@ -35,8 +36,8 @@ def ask_about_times(path: Path, header: Header, below: Sequence[list[str]]) -> N
 def ask_about_groups(path: Path, header: Header, below: Sequence[list[str]]) -> None:
     """Refuse races with entrants of several tables or distances, which may be races of their own."""
     titles = header.titles("race", "ended_at")
-    named = [{*name.split()} for name in header.plain]
-    for at in (at for at, words in enumerate(named) if words & {*KNOWN["groups"]} and "age" not in words):
+    named = [set() if re.search(r"\d|\bage\b", name) else {*name.split()} for name in header.plain]
+    for at in (at for at, words in enumerate(named) if words & {*KNOWN["groups"]}):
         keys = [at for ours in titles for at in header.at[ours]]
         seen = Counter((*(row[key] for key in keys), row[at]) for row in below if row[at])
         races = Counter(key[:-1] for key in seen)

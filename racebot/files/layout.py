@@ -56,10 +56,7 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table whose layout is known: the rows below the names of columns, the `header`.
-
-    `where` has the texts that a row needs to count, by the position of their column.
-    """
+    """A table whose layout is known; `where` has the texts that a row needs, by the column's position."""
 
     path: Path
     rows: Iterator[Row]
@@ -156,7 +153,12 @@ class _Recognizer:
             if pair := header.pair():
                 return _two_players(header, pair, self.path.stem)
             counts = header.titles("player").get("player", "").lower() in {"", "players", "participants"}
-            if counts and (ordered := header.in_order()):
+            ordered = header.in_order() if counts else []
+            if any(row[at] and not row[at].isdecimal() for row in self.below for at in ordered):
+                if "lap" in header.plain:
+                    raise PayloadError(
+                        f"{self.path}: places after each lap: keep the last line, or rename Lap"
+                    )
                 first = header.plain[ordered[0]]
                 beside = [name for name in header.plain if name[-1:] == "1" and name != first]
                 if first[-1:] == "1" and beside:

@@ -33,10 +33,7 @@ _ALIKE = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class JudgedPart:
-    """Log loss plus misordered pairs, and each, on one part of a history, before and after the search.
-
-    `standard_error` is that of `tuned - start` over races, NaN for one race.
-    """
+    """Log loss plus misordered pairs, and each, on a part of a history, and the error of `tuned - start`."""
 
     races: int
     start: float
