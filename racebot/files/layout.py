@@ -315,7 +315,7 @@ def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
         header.plain[at] = f"score {number}"
     winner, draw = header.find("winner", "winner name", "gewinner"), header.find("draw", "drawn", "tie")
     forfeit = header.find("forfeit", "walkover", "wo", "w o", "forfait")
-    result = header.at.get("result", (header.find("result", "score", "outcome", "res", "ftr"),))
+    result = header.at.get("result", (header.find(*KNOWN["of_two"]),))
     sides = [plain(name).removesuffix(" name").removesuffix("team").strip() for name in names]
     scores = [
         header.find(*(form.format(name) for name in each for form in _SCORES))
