@@ -27,7 +27,7 @@ from racebot.ratings import registry  # noqa: F401 - loads all models
 from racebot.ratings.kernel import KernelModel, KernelRace, PastRace, clamped_group
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.hurdle import after_order, after_race, after_race_of_units
-from racebot.ratings.numerics.expectation_propagation import inverse, wins
+from racebot.ratings.numerics.expectation_propagation import wins
 from racebot.ratings.numerics.order import crowd_level, crowd_moments, on_windows, posterior_moments
 from racebot.ratings.numerics.order_grid import (
     MARGIN,
@@ -144,26 +144,6 @@ def _sums(values):
         linear += values[k] * float(k)
         square += values[k] * float(k) * float(k)
     return total, linear, square
-
-
-@_in_place_of(inverse)
-def _inverse(matrix):
-    """Eliminate, but skip zeros: units are only compared with their neighbors."""
-    size = len(matrix)
-    found = np.eye(size)
-    for step in range(2 * size):
-        j = step if step < size else 2 * size - 1 - step
-        for i in range(j + 1, size) if step < size else range(j):
-            factor = matrix[i, j] / matrix[j, j]
-            if factor != 0.0:
-                for k in range(j, size):
-                    matrix[i, k] -= factor * matrix[j, k]
-                for k in range(size):
-                    found[i, k] -= factor * found[j, k]
-    for i in range(size):
-        for k in range(size):
-            found[i, k] /= matrix[i, i]
-    return found
 
 
 @_in_place_of(wins)

@@ -112,7 +112,10 @@ def tune(
     fixed = dict(parameters or {})
     wanted = _Search(key, fixed, dimensions(key, fixed, search))
     if search is None and wanted.space:
-        wanted = wanted._replace(space=wanted.effective(earlier))
+        # A search would move dimensions that change no prediction at random.
+        moved = wanted.moved(earlier, np.array([(d.start, d.low, d.high) for d in wanted.space]))
+        each = zip(wanted.space, moved, strict=True)
+        wanted = wanted._replace(space=[d for d, cost in each if not np.allclose(cost, cost[0], rtol=1e-9)])
     if not wanted.space:
         fix = "add races, or choose another model"
         raise ModelError(f"no parameters to search: none of {key} changes a prediction of these races: {fix}")
@@ -203,12 +206,6 @@ class _Search(NamedTuple):
         for i, row in enumerate(values):
             x[i, size * i : size * (i + 1)] = row
         return self.costs(history, x).reshape(values.shape)
-
-    def effective(self, history: History) -> list[Dimension]:
-        """Return the dimensions that change a prediction. A search would move the others at random."""
-        moved = self.moved(history, np.array([(d.start, d.low, d.high) for d in self.space]))
-        each = zip(self.space, moved, strict=True)
-        return [d for d, costs in each if not np.allclose(costs, costs[0], rtol=1e-9)]
 
 
 def _find(

@@ -32,9 +32,10 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def season(races: int = 150) -> list[PastRace]:
-    """Return races of 2 to 12 of 15 players, some with equal times, upsets or DNFs."""
+    """Return races of 2 to 12 of 15 players, some with equal times, upsets or DNFs, and one of 75."""
     random = np.random.default_rng(3)
-    found = []
+    many = Outcome.of([place // 3 for place in range(70)], unfinished=5, day=20_000.0)
+    found = [PastRace("", NOON, np.arange(75), many)]
     for number in range(races):
         size = int(random.integers(2, 13))
         players = random.permutation(15)[:size]
@@ -48,7 +49,7 @@ def season(races: int = 150) -> list[PastRace]:
     return found
 
 
-def table(model: RatingModel, players: int = 15) -> FloatArray:
+def table(model: RatingModel, players: int = 75) -> FloatArray:
     initial = model.initial()
     shape = (*initial.shape[:-1], players, initial.shape[-1])
     return np.array(np.broadcast_to(initial[..., np.newaxis, :], shape), order="C")
@@ -76,8 +77,7 @@ def test_compiled_replays_agree_with_plain_ones(name: str) -> None:
     """One parameter set, and many that the cores share; within the error of the integrals."""
     varied, others = VARIANTS[name]
     key = name.partition(",")[0]
-    sweep = MODELS[key](**{varied: LEVELS}, **others)
-    races = season()
+    sweep, races = MODELS[key](**{varied: LEVELS}, **others), season()
     together = table(sweep)
     steps = list(fast.replay(sweep, races, together))
     assert [step[0].shape for step in steps] == [
@@ -95,10 +95,8 @@ def test_compiled_replays_agree_with_plain_ones(name: str) -> None:
 @compiles
 @pytest.mark.usefixtures("compiled")
 def test_candidates_that_diverge_do_not_affect_others() -> None:
-    levels = LEVELS.copy()
-    levels[3] = np.nan
-    races = season(40)
-    sweep = ThurstoneHurdle(level=levels)
+    levels = np.where(np.arange(LEVELS.size) == 3, np.nan, LEVELS)
+    sweep, races = ThurstoneHurdle(level=levels), season(40)
     states = table(sweep)
     list(fast.replay(sweep, races, states))
     assert np.isnan(states[3]).any()
@@ -132,11 +130,7 @@ def test_a_race_is_converted_to_lists() -> None:
     assert race == ([1, 0, 2], [False] * 3, [2, 0, 1], 7.0, 2, 2, [0, 1, 2], [1, 1, 1])
     assert KernelRace.of(Outcome.of([1, 2], unfinished=1)).clamped == -1
     by_team = KernelRace.of(Outcome.of([2, 2, 1], unfinished=1, team=[7, 7, 3, 4]), by_team=True)
-    assert (by_team.group, by_team.unfinished, by_team.worst_first) == (
-        [1, 0, 2],
-        [False, False, True],
-        [0, 1],
-    )
+    assert by_team[:3] == ([1, 0, 2], [False, False, True], [0, 1])
     assert (by_team.unit, by_team.sizes) == ([0, 0, 1, 2], [2, 1, 1])
 
 

@@ -64,8 +64,7 @@ def update(before: Columns, race: KernelRace, settings: TrueSkillParameters, ste
     """Rate one race; see `racebot.ratings.kernel` for the arguments."""
     mu, sigma, after = before[0], before[1], steps[0]
     number, sizes, groups = units(race)
-    skill = [0.0 for _ in number]
-    means, variances = [0.0 for _ in sizes], [0.0 for _ in sizes]
+    skill, means, variances = [0.0 for _ in number], [0.0 for _ in sizes], [0.0 for _ in sizes]
     for i in range(len(number)):
         skill[i] = sigma[i] * sigma[i] + settings.drift
         means[number[i]] += mu[i]
@@ -99,11 +98,9 @@ def evidence(
     if tie or len(starts) == count:
         margins = [math.sqrt(sizes[k] + sizes[k + 1]) * margin for k in range(count - 1)]
         drawn = [groups[k] == groups[k + 1] for k in range(count - 1)]
-        rounds = _SITE_ROUNDS if tie else _ROUNDS
-        return along_chain(means, variances, margins, drawn, rounds, _TOLERANCE)
+        return along_chain(means, variances, margins, drawn, _SITE_ROUNDS if tie else _ROUNDS, _TOLERANCE)
     starts.append(count)
-    winners, losers = [0 for _ in range(0)], [0 for _ in range(0)]
-    layers = [0]
+    winners, losers, layers = [0 for _ in range(0)], [0 for _ in range(0)], [0]
     for layer in range(len(starts) - 2):
         for a in range(starts[layer], starts[layer + 1]):
             for b in range(starts[layer + 1], starts[layer + 2]):

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, sqrt
+from typing import Any
 
 import numpy as np
 import scipy
@@ -38,13 +39,17 @@ import scipy
 from racebot.ratings.model import FloatArray
 from racebot.ratings.numerics.truncated_normal import ROOT_HALF, ROOT_TWO_OVER_PI, draw, win
 
-_STEP = 0.7
-"""Damping in `jointly`. Without it, comparisons that share units overshoot."""
+_STEP = 0.9
+"""Damping in `jointly` at first. Comparisons that share units overshoot, and then take smaller steps."""
+_BLOCK = 24
+"""Least number of units in a block of `jointly`."""
 _SHARPEST = 1e-6
 """Least share of the prior variance that `jointly` leaves to a difference, to keep precisions finite."""
 _ROUNDING = 1e-6
-"""Largest change, in standard deviations, that can come from rounding errors."""
+"""Largest change, in standard deviations, that can come from rounding errors; in `jointly` tenfold."""
 
+Reals = Sequence[float]
+Ints = Sequence[int]
 Evidence = tuple[list[float], list[float]]
 """The evidence from the comparisons about each unit's performance, relative to its prior mean.
 
@@ -54,12 +59,7 @@ mean − prior mean), positive if the unit did better than expected.
 
 
 def along_chain(
-    means: Sequence[float],
-    variances: Sequence[float],
-    margins: Sequence[float],
-    drawn: Sequence[bool],
-    rounds: int,
-    tolerance: float,
+    means: Reals, variances: Reals, margins: Reals, drawn: Sequence[bool], rounds: int, tolerance: float
 ) -> Evidence:
     """Return the evidence for units in a row, each compared with the next, as in the source's figure 1.
 
@@ -133,12 +133,12 @@ def along_chain(
 
 
 def through_layers(
-    means: Sequence[float],
-    variances: Sequence[float],
-    winners: Sequence[int],
-    losers: Sequence[int],
-    margins: Sequence[float],
-    starts: Sequence[int],
+    means: Reals,
+    variances: Reals,
+    winners: Ints,
+    losers: Ints,
+    margins: Reals,
+    starts: Ints,
     rounds: int,
     tolerance: float,
 ) -> Evidence:
@@ -194,37 +194,49 @@ def through_layers(
 
 
 def jointly(
-    means: Sequence[float],
-    variances: Sequence[float],
-    winners: Sequence[int],
-    losers: Sequence[int],
-    margins: Sequence[float],
-    rounds: int,
-    tolerance: float,
+    means: Reals, variances: Reals, winners: Ints, losers: Ints, margins: Reals, rounds: int, tolerance: float
 ) -> Evidence:
     """Return the evidence from any set of wins, including cycles, updating all comparisons at once.
 
     Between truncations, linear algebra keeps the joint Gaussian of all performances exact. For a tree, the
-    result is that of `through_layers`. It does not depend on the listing order.
+    result is that of `through_layers`. It does not depend on the listing order. Winners come before losers.
     """
-    prior_mean, prior_variance, margin = np.array(means), np.array(variances), np.array(margins)
-    a, b, n = np.array(winners), np.array(losers), len(means)
-    # Unknowns are deviations from the prior means. Each comparison has a Gaussian for its difference.
-    expected = prior_mean[a] - prior_mean[b]
+    a, b, n, margin = np.array(winners), np.array(losers), len(means), np.array(margins)
     ends = np.concatenate((b, a))
+    # Losers of one comparison only, such as all who did not finish, are integrated out one by one.
+    alone = np.bincount(ends, None, n)[b] == 1
+    lone, rest = np.flatnonzero(alone), np.flatnonzero(~alone)
+    winner, loser = a[lone], b[lone]
+    # The others meet within a block of units or in the next one. Of a matrix, only blocks on the diagonal, to
+    # which their transposes are to be added, and beside it are kept. Units without comparisons fill the last.
+    blocks = max(n // np.max(np.append(b[rest] - a[rest], _BLOCK)), 1)
+    size = -(-n // blocks)
+    count = blocks * size
+    shared = ((a // size + b // size) * size + a % size)[rest] * size + (b % size)[rest]
+    diagonal = np.arange(count) * (size + 1) + np.arange(count) // size * size * (size - 1)
+    # Unknowns are deviations from the prior means. Each comparison has a Gaussian for its difference.
+    prior_mean, prior_variance = np.array(means), np.append(np.array(variances), np.ones(count - n))
+    expected = prior_mean[a] - prior_mean[b]
     narrowest = _SHARPEST * (prior_variance[a] + prior_variance[b])
     precision, weighted = np.zeros_like(expected), np.zeros_like(expected)
-    previous = np.full_like(expected, np.inf)
-    moved = inf
+    change, covariance = np.zeros_like(expected), np.zeros_like(expected)
+    step, previous = np.full_like(expected, _STEP), np.full_like(expected, np.inf)
+    before = moved = inf
     for _ in range(rounds):
-        matrix = np.zeros(n * n)
-        matrix[:: n + 1] = 1.0 / prior_variance + np.bincount(ends, np.concatenate((precision, precision)), n)
-        matrix[b * n + a] = matrix[a * n + b] = -precision
-        covariance = inverse(matrix.reshape(n, n))
+        certain = 1.0 / prior_variance + np.bincount(ends, np.concatenate((precision, precision)), count)
         pull = weighted - precision * expected
-        deviation = covariance @ np.bincount(ends, np.concatenate((-pull, pull)), n)
-        variance, shared = np.diag(covariance), covariance.ravel()
-        spread = (variance[a] - shared[b * n + a]) - (shared[a * n + b] - variance[b])
+        deviation: Any = np.bincount(ends, np.concatenate((-pull, pull)), count)
+        share = precision[lone] / certain[loser]
+        deviation += np.bincount(winner, share * deviation[loser], count)
+        matrix = np.zeros(2 * count * size)
+        matrix[diagonal] = 0.5 * (certain - np.bincount(winner, share * precision[lone], count))
+        matrix[shared] = -precision[rest]
+        solve(matrix.reshape(blocks, 2, size, size), deviation.reshape(blocks, size))
+        variance = matrix[diagonal]
+        deviation[loser] += share * deviation[winner]
+        covariance[rest], covariance[lone] = matrix[shared], share * variance[winner]
+        variance[loser] += share * share * variance[winner]
+        spread = (variance[a] - covariance) - (covariance - variance[b])
         # The cavity is the marginal of the difference without the comparison's message.
         v = spread / (1.0 - spread * precision)
         m = (expected + (deviation[a] - deviation[b]) - spread * weighted) / (1.0 - spread * precision)
@@ -232,18 +244,35 @@ def jointly(
         t = m / s
         correction, w = wins(t, margin / s)
         kept = np.maximum(v * (1.0 - w), narrowest)
-        precision = precision + _STEP * (w / kept - precision)
-        weighted = weighted + _STEP * ((m * w + s * correction) / kept - weighted)
-        before, moved = moved, np.max(np.abs(t - previous))
-        if moved <= tolerance or before <= moved < _ROUNDING:
+        last, change = change, w / kept - precision
+        step = np.where(change * last < 0.0, 0.7 * step, np.minimum(1.2 * step, _STEP))
+        precision = precision + step * change
+        weighted = weighted + step * ((m * w + s * correction) / kept - weighted)
+        earlier, before, moved = before, moved, np.max(np.abs(t - previous))
+        if moved <= tolerance or earlier <= before <= moved < 10.0 * _ROUNDING:
             break
         previous = t
-    return list(1.0 / variance - 1.0 / prior_variance), list(deviation / variance)
+    return list((1.0 / variance - 1.0 / prior_variance)[:n]), list((deviation / variance)[:n])
 
 
-def inverse(matrix: FloatArray) -> FloatArray:
-    """Invert a positive definite matrix."""
-    return np.asarray(np.linalg.inv(matrix), np.float64)
+def solve(matrix: FloatArray, values: FloatArray) -> None:
+    """Replace a matrix of blocks by its inverse in the same places, and values by the inverse times them."""
+    last = len(matrix) - 1
+    for k in range(last + 1):
+        inverse = np.linalg.inv(matrix[k, 0] + matrix[k, 0].T)
+        if k < last:
+            gain = inverse @ matrix[k, 1]
+            matrix[k + 1, 0] -= 0.5 * (matrix[k, 1].T @ gain)
+            values[k + 1] -= gain.T @ values[k]
+            matrix[k, 1] = gain
+        matrix[k, 0] = inverse
+    for k in range(last, -1, -1):
+        values[k] = matrix[k, 0] @ values[k]
+        if k < last:
+            gain = matrix[k, 1].copy()
+            matrix[k, 1] = -gain @ matrix[k + 1, 0]
+            matrix[k, 0] -= matrix[k, 1] @ gain.T
+            values[k] -= gain @ values[k + 1]
 
 
 def wins(t: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:
