@@ -31,7 +31,7 @@ if runs and shutil.disk_usage(MEMORY).free > 2**30:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 # A script's background job ignores SIGINT, and the programs under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-gc.set_threshold(100_000, 50, 50)  # the tests leave little garbage, and looking for it takes a twentieth of their time
+gc.set_threshold(100_000, 50, 50)  # looking for garbage takes a twentieth of the time
 os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # the studies of a test are too short to start processes for
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # and its matrices too small for a second thread
 # Kernels take minutes to compile. tests/ratings/test_kernel.py compiles them.

@@ -194,14 +194,13 @@ def hosted(folder: Path) -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     """A browser for one module. No other event loop can run while it is open."""
     with sync_playwright() as playwright:
-        installed = [shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome")]
-        path = next((path for path in installed if path), playwright.chromium.executable_path)
+        chromium = playwright.chromium
+        names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+        path = next(filter(None, map(shutil.which, names)), chromium.executable_path)
         if not Path(path).exists():
             pytest.skip("there is no Chromium: install your system's, or run `playwright install chromium`")
         try:
-            browser = playwright.chromium.launch(
-                executable_path=path, args=ARGUMENTS, timeout=1000 * PATIENCE
-            )
+            browser = chromium.launch(executable_path=path, args=ARGUMENTS, timeout=1000 * PATIENCE)
         except Error as error:
             pytest.skip(f"Chromium does not start: {error.message.splitlines()[0]}")
         yield browser

@@ -70,8 +70,7 @@ def test_a_new_file_that_another_program_writes_to_becomes_a_ledger(tmp_path: Pa
     other = sqlite3.connect(tmp_path / "new.db", isolation_level=None, check_same_thread=False)
     other.execute("BEGIN IMMEDIATE")
     Timer(0.2, other.close).start()
-    with Ledger.open(tmp_path / "new.db") as ledger:
-        assert ledger.leaderboards.all() == []
+    Ledger.open(tmp_path / "new.db").close()
 
 
 def test_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
