@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -123,15 +123,16 @@ def _outside_ranks(races: Sequence[Mapping[int, float]]) -> set[int]:
 
 def _made_of_others(rows: Sequence[Mapping[int, float]], kinds: Collection[str]) -> set[int]:
     """Return the columns that are the sum, the best, the worst or the mean of the others in each row."""
-    seen, hits = Counter[int](), Counter[tuple[int, str]]()
+    seen, hits = defaultdict[int, list[float]](list), Counter[tuple[int, str]]()
     for row in rows:
         values = sorted(value for value in row.values() if value < math.inf)
         for at, own in row.items() if len(values) > 2 else ():
             low, high = values[own == values[0]], values[-1 - (own == values[-1])]
             if own < math.inf and low < high:
                 rest = sum(values) - own
-                seen[at] += 1
+                seen[at].append(own)
                 told = {"least": own == low, "most": own == high, "sum": own == rest}
                 told["mean"] = abs(own - rest / (len(values) - 1)) <= 0.01 * abs(own)
                 hits.update({(at, what): holds for what, holds in told.items() if what in kinds})
-    return {at for (at, _), n in hits.items() if n == seen[at] > 2}
+    # Equal values that seldom change, such as no points, are those of players.
+    return {at for (at, _), n in hits.items() if n == len(seen[at]) and len({*seen[at]}) > 2}

@@ -32,7 +32,7 @@ OF_TWO = ("player1", "player2", "result")
 """Further columns, which can be named where a line has two players."""
 OF_ONE = re.compile(r"\b(?:id|no|nr|num|number|bib|license|licence|startnummer)$")
 """Names of columns that tell people apart."""
-TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?|.*{OF_ONE.pattern}")
+TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?|{'|'.join(KNOWN['facts'])}|.*{OF_ONE.pattern}")
 """Columns that are no race and no player in a wide table."""
 _BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
 _UNITS, _SEASONS = {*KNOWN["units"]}, ("season", "year", "series", "regatta")

@@ -102,14 +102,15 @@ class Ranking:
                 before = max((time for time in times if time < last), default=last)
                 if last > _FAR_BEHIND * before and (alike > 1 or last % 60_000_000 == 59_000_000):
                     self.signs[str(timedelta(microseconds=last))] += alike
-                mixed = 0 < _SLOWEST * min(times) < max(times) and "time" not in self.options.columns
-                if mixed and not as_gaps:
-                    fix = "write h:mm:ss in all lines, or DNF, or add --columns time=NAME if they are right"
+                mixed = 0 < _SLOWEST * min(times) < max(times)
+                if mixed and not as_gaps and self.options.columns.keys().isdisjoint({"time", "cells"}):
+                    right = "--columns time=NAME, or cells=time for several columns of times,"
+                    fix = f"write h:mm:ss in all lines, or DNF, or add {right} if they are right"
                     raise BadCellError("time", f"times differ by more than a factor of {_SLOWEST}: {fix}")
                 several, falls = len({*times}), times == sorted(times, reverse=True) and not as_gaps
                 self.doubts["looks like gaps after the first"] += bool(as_gaps)
                 self.doubts["equal in each race, as a time of day"] += several == 1 < len(own)
-                self.doubts["from the longest to the shortest"] += several > 2 and falls
+                self.doubts["from the longest to the shortest"] += several > 3 and falls
         for entrant in own:
             entrant.finish_time = entrant.finish_time if timed else None
 
@@ -123,7 +124,7 @@ class Ranking:
             scores = sorted(listed := [each.score or 0 for each in finishers])
             as_places = scores[-1:] > [1] and scores == [1 + bisect_left(scores, score) for score in scores]
             self.doubts["1, 2, 3 in each race"] += as_places
-            self.doubts["from the lowest to the highest"] += len({*scores}) > 2 and listed == scores
+            self.doubts["from the lowest to the highest"] += len({*scores}) > 3 and listed == scores
             sign = 1 if self.options.lowest_wins else -1
             self.signs.update({"-1": 1} if sign == 1 and scores[:2] == [-1, 0] else {})
             return [(sign * (each.score or 0),) for each in finishers]

@@ -375,11 +375,9 @@ class TableReader:
         self.notes += [f"no race, but the standing after all: {name!r}" for name in sums]
         forms = {re.sub(r"\d+", "0", name) for name, _ in races}
         ordered = self._table.lines.races or "ended_at" in self._columns
-        if len(forms) == 1 and not (ordered or re.search("0[/.:-]0", min(forms))):
-            given, races = (
-                races,
-                sorted(races, key=lambda each: [int(n) for n in re.findall(r"\d+", each[0])]),
-            )
+        if [form.count("0") for form in forms] == [1] and not ordered:
+            given = races
+            races = sorted(given, key=lambda each: int(re.sub(r"\D", "", each[0])))
             self._order = "the file" if given == races else "their numbers"
         for index, (name, race) in enumerate(races, start=self._first):
             ended_at = FIRST_DAY + timedelta(minutes=index)
