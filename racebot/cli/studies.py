@@ -228,8 +228,8 @@ def tune(
             def told(generation: int, best: float) -> None:
                 advance(f"{entry.label}, generation", generation, generations, f"best {best:.4f}")
 
-            effort, start = Effort(candidates, generations), (history, entry.model, entry.parameters)
-            found = search(*start, search=only, effort=effort, progress=told)
+            effort = Effort(candidates, generations)
+            found = search(history, entry.model, entry.parameters, search=only, effort=effort, progress=told)
         source.give(
             lambda: studies_tables.tuned_json(found),
             lambda: studies_tables.tuned(console, found),

@@ -129,8 +129,9 @@ def tuned(console: Console, result: Tuned) -> None:
         console.print("The search found nothing better than the parameters it started from. Keep them.")
         return
     unseen = "better by more than two standard errors on races that the search did not see"
-    words = ("It is", "recommended") if result.recommended else ("Not", "not recommended")
-    console.print(f"{words[0]} {unseen}: {words[1]}.")
+    console.print(
+        f"It is {unseen}: recommended." if result.recommended else f"Not {unseen}: not recommended."
+    )
     usual = defaults(registry.MODELS[result.model])
     differing = {name: value for name, value in result.parameters.items() if value != usual.get(name)}
     written = {name: json.dumps("none" if value is None else value) for name, value in differing.items()}
