@@ -57,8 +57,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 LONG_FILES = ("test_every_page.py", "test_pages.py")
-WAITING = ("faults", "cli", "project", "bot")
-"""Folders with tests that wait for other programs."""
+WAITING = ("faults", "cli", "project", "bot")  # folders with tests that wait for other programs
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

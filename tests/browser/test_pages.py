@@ -573,7 +573,8 @@ def follow_reader(page: Page, root: str) -> None:
     own = page.get_by_role("region", name="Your standing")
     expect(own).to_contain_text("points, place 2 of 30 on Any Orb")
     assert page.context.cookies() == []
-    assert len(asked) >= 4 and not any("id-r00" in url for url in asked), "no request names the reader"
+    assert sum("icon" not in url for url in asked) >= 4  # a browser without windows shows no icon
+    assert not any("id-r00" in url for url in asked), "no request names the reader"
     own.get_by_role("button", name="Not you?").click()
     expect(own.get_by_label("Do you race?")).to_be_visible()
     assert page.locator(".me").count() == 0
