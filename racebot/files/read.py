@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import re
+import reprlib
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,9 @@ from racebot.files.layout import Grid, recognized
 from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions
 from racebot.files.ranking import DOUBTS
 from racebot.files.rows import File, Rows
-from racebot.files.table import Find, TableReader
+from racebot.files.table import FIRST_DAY, Find, TableReader
 from racebot.races.result import Entrant, RaceResult
-from racebot.text.format import counted
+from racebot.text.format import counted, timer
 
 MOST_FILES = 1_000
 
@@ -57,6 +59,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     left_out: Counter[str] = Counter()
     doubts: Counter[str] = Counter()
     columns: Mapping[str, str] = {}
+    of_tables: list[RaceResult] = []
     for each in files:
         file = each if isinstance(each, File) else File.open(each)
         found = _races_or_table(file, options, left_out)
@@ -70,6 +73,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         prefix = file.path.stem if len(files) > 1 and not named_by_site else ""
         reader = TableReader(found, options, people, prefix=prefix, first=len(results))
         results += (read := reader.read())
+        of_tables += read
         factors |= reader.factors
         notes += [f"{file.path.name}: {note}" for note in reader.notes]
         columns, doubts = found.lines.columns, doubts + reader.ranking.doubts
@@ -92,7 +96,30 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         raise PayloadError(f"{file.path}: no result to read: {count} {reason}")
     if options.unrecorded:
         results = [replace(each, recorded=True) for each in results]
-    return RaceFiles(tuple(results), factors, (*notes, *people.notes()), left_out)
+    of_tables.sort(key=lambda race: race.ended_at)
+    ends = zip(("first", "last"), (of_tables[:1], of_tables[1:][-1:]), strict=True)
+    shown = [f"{end} race: {_as_read(race)}" for end, races in ends for race in races]
+    return RaceFiles(tuple(results), factors, (*notes, *people.notes(), *shown), left_out)
+
+
+def _as_read(race: RaceResult) -> str:
+    """Return a race as it was read: `'Spa', 2026-05-03: Ann > Bo = Cy > … > Di; not finished: Ed`."""
+    finishers = sorted((each for each in race.entrants if each.finished), key=_rank)
+    groups = [" = ".join(map(_short, each)) for _, each in groupby(finishers, key=_rank)]
+    order = " > ".join(groups if len(groups) < 6 else [*groups[:4], "…", groups[-1]])
+    out = [_short(each) for each in race.entrants if not each.finished]
+    others = f"; not finished: {', '.join(out[:3])}{' …' if out[3:] else ''}" if out else ""
+    day = "" if race.ended_at.date() == FIRST_DAY.date() else f", {race.ended_at:%Y-%m-%d}"
+    return f"{reprlib.repr(race.name)}{day}: {order or 'nobody finished'}{others}"
+
+
+def _rank(entrant: Entrant) -> tuple[int, int]:
+    return entrant.place or 0, entrant.finish_time or 0
+
+
+def _short(entrant: Entrant) -> str:
+    name = textwrap.shorten(entrant.name, 24, placeholder="…")
+    return name if entrant.seconds is None else f"{name} {timer(entrant.seconds)}"
 
 
 def read_attempts(

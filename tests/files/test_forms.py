@@ -348,6 +348,15 @@ def test_what_is_left_out_is_counted_in_one_line(tmp_path: Path) -> None:
     )
 
 
+def test_the_first_and_the_last_race_are_shown_as_they_were_read(tmp_path: Path) -> None:
+    text = "race,date,player,place,time\nb,2026-03-08,Ann,1,\nb,2026-03-08,Bo,1,\nb,2026-03-08,Cy,3,\n"
+    text += "a,2026-03-01,Bo,,1:02:03\na,2026-03-01,Ann,,1:00:01\na,2026-03-01,Di,,DNF\n"
+    assert read(written(tmp_path / "t.csv", text)).notes[-2:] == (
+        "first race: 'a', 2026-03-01: Ann 1:00:01 > Bo 1:02:03; not finished: Di",
+        "last race: 'b', 2026-03-08: Ann = Bo > Cy",
+    )
+
+
 def test_teams_with_one_result_stay_teams(tmp_path: Path) -> None:
     text = "race,player,team,place\na,Ann,red,1\na,Bo,red,1\na,Cy,blue,2\na,Di,blue,2\n"
     (race,) = read(written(tmp_path / "t.csv", text)).results
