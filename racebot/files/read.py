@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import re
 import reprlib
-import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from pathlib import Path
@@ -105,10 +104,9 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
 def _as_read(race: RaceResult) -> str:
     """Return a race as it was read: `'Spa', 2026-05-03: Ann > Bo = Cy > … > Di; not finished: Ed`."""
     finishers = sorted((each for each in race.entrants if each.finished), key=_rank)
-    groups = [" = ".join(map(_short, each)) for _, each in groupby(finishers, key=_rank)]
-    order = " > ".join(groups if len(groups) < 6 else [*groups[:4], "…", groups[-1]])
-    out = [_short(each) for each in race.entrants if not each.finished]
-    others = f"; not finished: {', '.join(out[:3])}{' …' if out[3:] else ''}" if out else ""
+    order = _few([_few(map(_short, each), " = ") for _, each in groupby(finishers, key=_rank)], " > ")
+    out = _few((_short(each) for each in race.entrants if not each.finished), ", ")
+    others = f"; not finished: {out}" if out else ""
     day = "" if race.ended_at.date() == FIRST_DAY.date() else f", {race.ended_at:%Y-%m-%d}"
     return f"{reprlib.repr(race.name)}{day}: {order or 'nobody finished'}{others}"
 
@@ -117,8 +115,13 @@ def _rank(entrant: Entrant) -> tuple[int, int]:
     return entrant.place or 0, entrant.finish_time or 0
 
 
+def _few(given: Iterable[str], sign: str) -> str:
+    texts = [*given]
+    return sign.join(texts if len(texts) < 6 else [*texts[:4], "…", texts[-1]])
+
+
 def _short(entrant: Entrant) -> str:
-    name = textwrap.shorten(entrant.name, 24, placeholder="…")
+    name = entrant.name if len(entrant.name) < 25 else f"{entrant.name[:23]}…"
     return name if entrant.seconds is None else f"{name} {timer(entrant.seconds)}"
 
 
