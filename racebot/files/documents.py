@@ -16,7 +16,7 @@ from typing import Any
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import DONE, KNOWN, SIGNS, WORDS, is_date, is_result
-from racebot.files.options import RESULTS, few, plain
+from racebot.files.options import PAIRS, RACE_NAME, RESULTS, few, plain
 from racebot.files.rows import MOST_LINES
 from racebot.races.result import HIDDEN_ID, RaceResult
 from racebot.racetime.payload import parse_race
@@ -35,6 +35,7 @@ EXPORTED |= {"twitch_name": "user.twitch_name", "numbered": "user.numbered"}
 """The columns of the table that racebot exports, and where its JSON says the same."""
 Record = Mapping[str, Any]
 _PLAYERS = {"teams", *KNOWN["columns"]["player"]}
+_PEOPLE = {name + "s" for name in (*KNOWN["columns"]["player"], "entrant")}
 _RACES = {name + end for name in KNOWN["columns"]["race"] for end in ("s", "es")}
 _ORDERS = {"order", "finish order", "finishing order", "finishers", "ranking", "results", "placements"}
 _TELLING = {
@@ -105,7 +106,7 @@ def read_document(
         if records is not None:
             wanted = "export those of a race, or a table with race, player and place"
             raise PayloadError(f"{name}, {program.refused}: {wanted}")
-    return _of_entrants(_exploded(_by_key(_by_column(document)), {}), parts)
+    return _of_entrants(_exploded(_by_key(_keyed(_by_column(document))), {}), parts)
 
 
 def read_exported(lines: Iterator[str], left_out: Counter[str]) -> list[RaceResult] | None:
@@ -225,11 +226,43 @@ def _by_column(document: Any) -> Any:
     return [{key: each.get(at) for key, each in document.items()} for at in columns[0]]
 
 
+def _keyed(value: Any, name: str = "") -> Any:
+    """Return a document in which objects that stand for lists are lists of objects that have their keys.
+
+    These hold objects, or lists of them, and are called races or players, or have numbered names or dates as
+    keys. `["Ann", 61.2]` in a list of such pairs is an object, too.
+    """
+    if isinstance(value, list):
+        pairs = all(isinstance(each, list) and len(each) == 2 and isinstance(each[0], str) for each in value)
+        return [{"player": each[0], "result": each[1]} if pairs else _keyed(each) for each in value]
+    if not isinstance(value, Mapping) or not value:
+        return value
+    own = {key: _keyed(each, key) for key, each in value.items()}
+    rows = [{"results": each} if _are_objects(each) else each for each in own.values()]
+    if not all(isinstance(row, Mapping) for row in rows) or tuple(map(plain, own)) in PAIRS:
+        return own
+    if all(re.fullmatch(r"(19|20)\d\d", key) for key in own):
+        label = "season"
+    elif plain(name) in _RACES or all(map(is_date, own)):
+        label = "race" if plain(name) in _RACES else "date"
+    elif plain(name) in _PEOPLE:
+        label = "player"
+    elif all(RACE_NAME.fullmatch(plain(key)) for key in own):
+        label = "race" if rows[0].keys() == {"results"} or not all(map(str.isdecimal, own)) else name or "key"
+    else:
+        return own
+    return [{label: key} | row for key, row in zip(own, rows, strict=True)]
+
+
 def _by_key(document: Any) -> Any:
     """Return the objects, or lists of names in order, that an object holds by a key, with that key."""
     if not isinstance(document, Mapping) or not document or not _PLAYERS.isdisjoint(map(plain, document)):
         return document
     each, name = list(document.values()), "date" if all(map(is_date, document)) else "key"
+    lists = each[1:] and all(one and isinstance(one, list) for one in each) and len({*map(len, each)}) == 1
+    if lists and not any(map(_tells, document)) and not any(map(_are_names, each)):
+        rows = [{f"race {n}": cell for n, cell in enumerate(one, start=1)} for one in each]
+        return [{"player": key} | row for key, row in zip(document, rows, strict=True)]
     if all(one and _are_names(one) for one in each):
         starts = Counter(player for one in each for player in {*one})
         if name != "date" and starts.total() == len(starts):  # nobody is in two of them
@@ -255,12 +288,19 @@ def _of_entrants(found: Iterable[_Found], parts: bool) -> tuple[list[str], list[
         if len(kept) > MOST_LINES:
             raise PayloadError(f"more than {MOST_LINES:,} lines: split it into several files")
     if not kept:
-        raise PayloadError("no races: neither of racetime.gg, nor a list of objects, one for each entrant")
+        form = "write an object for each entrant, with race, player and place"
+        raise PayloadError(f"no races: neither of racetime.gg, nor a list of objects: {form}")
     full = [path for path, (own, told) in tells.items() if own and {"player", "result"} <= told]
     used = {path: " ".join(path) or "top level" for path in full or (path for path, _, _ in kept)}
-    several = sorted(cells.quoted(name) for path, name in used.items() if not _is_out(path))
+    lists = sorted(
+        (path for path in used if not _is_out(path)), key=lambda path: (-len(tells[path][0]), path)
+    )
+    several = [cells.quoted(used[path]) for path in lists]
     if len(several) > 1 and not parts:
-        fix = f"choose by --where part={several[0]}, or tell races apart by --columns race=NAME+part"
+        keys_of_all = [key for key in kept[0][2] if all(key in row for path, _, row in kept if path in used)]
+        races = [key for key in keys_of_all if plain(key) in KNOWN["columns"]["race"]]
+        own = cells.quoted(f"race={'+'.join([*races[:1], 'part'])}")
+        fix = f"choose by --where part={several[0]}, or add --columns {own} if each is a race"
         raise PayloadError(f"entrants in {' and in '.join(several[:5])}: {fix}")
     end = {path: None if "result" in tells[path][0] else -1 for path in used}
     kept = [(path, at[: end[path]], row) for path, at, row in kept if path in used]
@@ -274,10 +314,19 @@ def _of_entrants(found: Iterable[_Found], parts: bool) -> tuple[list[str], list[
     return [f"lists not used: {few(unused)}"] if unused else [], records
 
 
+def _words(key: str) -> list[str]:
+    return plain(re.sub("(?<=[a-z])(?=[A-Z])", " ", key)).split()
+
+
+def _are_details(key: str) -> bool:
+    """Return whether a list is of parts of an entrant's race, as `laps` and `RaceSessionLaps` are."""
+    return not {plain(key), *_words(key)[-1:]}.isdisjoint(KNOWN["details"])
+
+
 @lru_cache(maxsize=10_000)
 def _tells(key: str) -> set[str]:
     """Return whether a key seems to name a player, a result or a place."""
-    words = {plain(key), *plain(re.sub("(?<=[a-z])(?=[A-Z])", " ", key)).split()}
+    words = {plain(key), *_words(key)}
     return {kind for kind, names in _TELLING.items() if not names.isdisjoint(words)}
 
 
@@ -304,7 +353,7 @@ def _exploded(value: Any, above: Record, at: tuple[int, ...] = (), path: _Path =
         inner = {
             key: each
             for key, each in lists.items()
-            if isinstance(each[0], Mapping) and plain(key[-1]) not in KNOWN["details"]
+            if isinstance(each[0], Mapping) and not _are_details(key[-1])
         }
         names = [key for each in inner.values() for key, _ in _flat(each[0]) if "player" in _tells(key)]
         out = {key: each for key, each in lists.items() if _is_out(key) and _are_names(each)}
@@ -343,6 +392,10 @@ def _by_player(value: Record, *, races: bool) -> Record:
 
 def _are_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, Mapping) for each in value)
 
 
 def _side_by_side(value: Record) -> Iterator[Record]:

@@ -18,14 +18,24 @@ from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import ABSENT, KNOWN, SIGNS, UNPLAYED, BadCellError
 from racebot.files.evidence import are_places, ask_about_groups, ask_about_times, strays
-from racebot.files.options import RESULTS, TOTAL, Header, Layout, ReadOptions, few, padded, plain, two_lines
+from racebot.files.options import (
+    RACE_NAME,
+    RESULTS,
+    TOTAL,
+    Header,
+    Layout,
+    ReadOptions,
+    few,
+    padded,
+    plain,
+    two_lines,
+)
 from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 
 _LAST_HEADER, _SAMPLE = 15, 500
 """Most rows in which the names of columns are looked for, and rows by which a layout is recognized."""
-_RACE_NAME = re.compile(rf"(?:{'|'.join(KNOWN['numbered'])})? ?\d+")
 _SCORES = [form.replace("score", word) for word in KNOWN["scores"] for form in KNOWN["scores_of"]]
 _FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
 _DRAWN = dict.fromkeys(SIGNS["drawn"], _EQUAL)
@@ -203,7 +213,7 @@ class _Recognizer:
         return found
 
     def _names_race(self, at: int) -> bool:
-        return _RACE_NAME.fullmatch(self.header.plain[at]) is not None or cells.is_date(self.header.names[at])
+        return RACE_NAME.fullmatch(self.header.plain[at]) is not None or cells.is_date(self.header.names[at])
 
     def _wide(self, by_player: bool, columns: Sequence[int], *, of_players: bool = False) -> Lines | None:
         """Read rows that are a race, a player, or a place with players in cells, and columns of others."""

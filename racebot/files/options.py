@@ -34,6 +34,7 @@ OF_ONE = re.compile(r"\b(?:id|no|nr|num|number|bib|license|licence|startnummer)$
 """Names of columns that tell people apart."""
 TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?|{'|'.join(KNOWN['facts'])}|.*{OF_ONE.pattern}")
 """Columns that are no race and no player in a wide table."""
+RACE_NAME = re.compile(rf"(?:{'|'.join(KNOWN['numbered'])})? ?\d+")
 _BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
 _UNITS, _SEASONS = {*KNOWN["units"]}, ("season", "year", "series", "regatta")
 _SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
