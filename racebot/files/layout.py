@@ -18,6 +18,7 @@ from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import ABSENT, KNOWN, SIGNS, UNPLAYED, BadCellError
 from racebot.files.evidence import are_places, ask_about_groups, ask_about_times, strays
+from racebot.files.guess import refusal
 from racebot.files.options import (
     RACE_NAME,
     RESULTS,
@@ -32,7 +33,6 @@ from racebot.files.options import (
 )
 from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.text.format import counted
-from racebot.text.parse import did_you_mean
 
 _LAST_HEADER, _SAMPLE = 15, 500
 """Most rows in which the names of columns are looked for, and rows by which a layout is recognized."""
@@ -85,7 +85,7 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
             raise PayloadError(f"{path}, line {number}: more than {MOST_COLUMNS:,} columns: remove some")
         start[at] = number, row[:MOST_COLUMNS]
     filled = [at for at, (_, row) in enumerate(start) if any(row)]
-    best = 1, Header([], options)
+    best = 1, Header([], options), list[list[str]]()
     for (above, at), known in product(enumerate(filled[:_LAST_HEADER]), (True, False)):
         number, row = start[at]
         rest = [row for _, row in start[at + 1 :]]
@@ -107,8 +107,8 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
                 where = {header.find(name) or 0: texts for name, texts in options.where.items()}
                 return Grid(path, body, names, where, found, notes)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
-            best = number, header
-    raise _refusal(path, *best, options)
+            best = number, header, below
+    raise refusal(path, *best, options)
 
 
 def _filled_down(rows: Iterator[Row], header: Header, notes: list[str]) -> Iterator[Row]:
@@ -438,22 +438,3 @@ def _notes(where: str, header: Header, found: Lines, below: Sequence[list[str]])
         texts = {row[header.names.index(name)].lower() for row in below}
         if any(text[3:] and cells.WORDS.get(text, cells.DONE) is not cells.DONE for text in texts):
             yield f"column {name!r} may say who finished: --columns {cells.quoted(f'status={name}')}"
-
-
-def _refusal(path: Path, number: int, header: Header, options: ReadOptions) -> PayloadError:
-    wanted = dict(header.missing)
-    if "player" not in header.at:
-        wanted.setdefault("player", "player")
-    if not header.results() and not set(RESULTS) & wanted.keys():
-        wanted["place"] = " or ".join(options.known[name][0] for name in RESULTS if name in options.known)
-    names = [name for name in header.names if name]
-    free = [name for at, name in enumerate(header.names) if name and at not in header.used]
-    lacks = [f"no column {each}{did_you_mean(each.split(' or ')[0], free)}" for each in wanted.values()]
-    fix = f"add it, or name yours with --columns {','.join(f'{ours}=NAME' for ours in wanted)}"
-    if "race" in options.known:
-        fix += "; a column for each race or player needs --layout players or races, two players in a line "
-        fix += "--columns player1=NAME,player2=NAME,result=NAME"
-    if len(names) == 1 and " " in names[0]:
-        fix = "separate columns by commas, semicolons or tabs, not spaces"
-    has = few(names, 20) or "nothing"
-    return PayloadError(f"{path}: {' and '.join(lacks) or 'no results'}; line {number} has {has}: {fix}")

@@ -1,0 +1,122 @@
+"""Names the columns that a table lacks, and guesses by what cells hold which of its own these are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import combinations, groupby
+from operator import itemgetter
+from pathlib import Path
+
+from racebot.errors import PayloadError
+from racebot.files import cells
+from racebot.files.cells import ABSENT
+from racebot.files.evidence import are_places
+from racebot.files.options import OF_ONE, RESULTS, TOTAL, Header, ReadOptions, few, plain
+from racebot.text.parse import did_you_mean
+
+_NO_RESULT = {*cells.WORDS, *ABSENT}
+
+
+def refusal(
+    path: Path, number: int, header: Header, below: Sequence[list[str]], options: ReadOptions
+) -> PayloadError:
+    """Return an error that names all columns that a table lacks, and which of its own these may be."""
+    wanted = dict(header.missing)
+    if "player" not in header.at:
+        wanted.setdefault("player", "player")
+    if not header.results() and not set(RESULTS) & wanted.keys():
+        wanted["place"] = " or ".join(options.known[name][0] for name in RESULTS if name in options.known)
+    names = [name for name in header.names if name]
+    free = [name for at, name in enumerate(header.names) if name and at not in header.used]
+    lacks = [f"no column {each}{did_you_mean(each.split(' or ')[0], free)}" for each in wanted.values()]
+    if guess := {} if header.missing else _guessed(header, below):
+        own = cells.quoted(",".join(f"{ours}={name}" for ours, name in guess.items()))
+        less = ", with --lowest-wins if less is better" if "score" in guess else ""
+        fix = f"name yours, perhaps by --columns {own}{less}"
+    else:
+        named = ",".join(f"{ours}=NAME" for ours in wanted)
+        fix = (
+            f"name yours by --columns {named}, or write a line for each entrant, with race, player and place"
+        )
+        if "race" in options.known:
+            fix += "; a column for each race or player needs --layout players or races"
+    if len(names) == 1 and " " in names[0]:
+        fix = "separate columns by commas, semicolons or tabs, not spaces"
+    has = few(names, 20) or "nothing"
+    return PayloadError(f"{path}: {' and '.join(lacks) or 'no results'}; line {number} has {has}: {fix}")
+
+
+def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
+    """Return the names of columns that may be the race, its date, the player and the result, by ours.
+
+    There are none where the rows are no entrants: without a player or a result, with players in several
+    columns, or with one twice in a race.
+    """
+    free = [at for at, name in enumerate(header.names) if name and at not in header.used]
+    texts = {header.names[at]: [row[at] for row in below] for at in free}
+    of_kind = defaultdict[str, list[str]](list)
+    for name, column in texts.items():
+        of_kind["" if cells.is_date(name) else _kind(column)].append(name)
+    people, numbers, found = of_kind["name"], of_kind["number"], dict[str, str]()
+    if any(_share(texts[one], texts[two]) for one, two in combinations(people, 2)):
+        return {}
+    players = [header.texts(row).get("player", "") for row in below]
+    if "player" not in header.at:
+        people = people or [name for name in numbers if OF_ONE.search(plain(name))]
+        found["player"] = max(people, key=lambda name: (len({*texts[name]}), _runs(texts[name])), default="")
+        players = texts.get(found["player"], players)
+    races = [" ".join(header.texts(row, "race", "ended_at").values()) for row in below]
+    if not _are_apart(races, players):
+        # The numbers of races stand together, those of laps do not.
+        blocks = [name for name in numbers if _runs(texts[name]) == len({*texts[name]})]
+        keys = (name for name in (*people, *of_kind["date"], *blocks) if name not in found.values())
+        found["race"] = next((name for name in keys if _are_apart(texts[name], players)), "")
+        races = texts.get(found["race"], races)
+    one_each = (
+        each for each in of_kind["date"] if _runs([*zip(races, texts[each], strict=True)]) == _runs(races)
+    )
+    if "ended_at" not in header.at and (date := next(one_each, "")):
+        found["ended_at"] = date
+    if not header.results():
+        lines = defaultdict[str, list[int]](list)
+        for n, race in enumerate(races):
+            lines[race].append(n)
+        scores = [name for name in numbers if not TOTAL.fullmatch(plain(name))]
+        placed = [name for name in numbers if all(_ranked(texts[name], race) for race in lines.values())]
+        kinds = {"place": placed, "time": of_kind["time"], "score": scores}
+        ours, names = next(filter(itemgetter(1), kinds.items()), ("place", []))
+        found[ours] = names[0] if len(names) == 1 else ""  # several may be races
+    return found if all(found.values()) and any(players) else {}
+
+
+def _runs(texts: Sequence[object]) -> int:
+    """Count the runs of equal texts."""
+    return len([*groupby(texts)])
+
+
+def _kind(column: Sequence[str]) -> str:
+    """Return `date`, `time`, `number` or `name`, or nothing if the cells are of several kinds."""
+    texts = {cells.told(text) for text in column}
+    texts = {text for text in texts if text.lower() not in _NO_RESULT}
+    if not texts or all(map(cells.is_date, texts)):
+        return "date" if texts else ""
+    results = sum(map(cells.is_result, texts))
+    kind = "time" if any(":" in text for text in texts) else "number"
+    return kind if results == len(texts) else "" if results else "name"
+
+
+def _share(one: Sequence[str], two: Sequence[str]) -> bool:
+    """Return whether most of the texts of a column are in another, as names of players are."""
+    few, many = sorted(({*one} - {""}, {*two} - {""}), key=len)
+    return 2 * len(few & many) >= max(len(few), 1)
+
+
+def _are_apart(races: Sequence[str], players: Sequence[str]) -> bool:
+    """Return whether nobody is twice in a race, and races have two players or more in the mean."""
+    return len({*zip(races, players, strict=True)}) == len(players) >= 2 * len({*races})
+
+
+def _ranked(texts: Sequence[str], lines: Sequence[int]) -> bool:
+    own = (cells.told(texts[n]) for n in lines)
+    return are_places([text for text in own if text.lower() not in _NO_RESULT])
