@@ -26,6 +26,8 @@ _UNITS = re.compile(
     r"(?:(\d{1,9}(?:\.\d{1,20})?) ?s(?:e[a-z]*)?)? ?(?:(\d{1,12}) ?m(?:illi)?s(?:ec[a-z]*)?)?",
     re.IGNORECASE | re.ASCII,
 )
+_SMALL = re.compile(r"(\d+)(?::(\d\d):(?=\d{3}$)|\.(\d\d)[.,](?=\d{1,3}$))", re.ASCII)
+"""The begin of a time such as 1:58:345 or 1.43,88, which has a third part of a second."""
 _LAST_UNIT = re.compile(r"(?<=\d)(?:(h)|m) ?(\d\d)$", re.IGNORECASE | re.ASCII)
 _PRIMES = str.maketrans("'′’hH\"″”", ":::::...", " ")
 _MARK = re.compile(
@@ -40,14 +42,15 @@ _LAPS = re.compile(r"(?i)[+-]? *(\d{1,4}) *(?:l|laps?|lap\(s\)|gir[io]|tours?|ru
 _ORDINAL = r"(?:\.?(?:st|nd|rd|th|er|ère|re|e|è|ème|eme|º|°|ª|位|等|着))?"
 _PLACE = re.compile(
     rf"(?:[=#tp(\[]|t-)?\s*([0-9]{{1,6}})(?:[.,]0*)?{_ORDINAL}(?: place| ex(?: ?[aæ]e?quo)?\.?)?[=t)\]]?"
-    rf"(?:(?: of | ?/ ?| ?[–-] ?)([0-9]{{1,6}}){_ORDINAL})?(?: ?\([0-9.,]+\))?",
+    rf"(?:(?: of | ?/ ?| ?[–-] ?)([0-9]{{1,6}}){_ORDINAL})?(?: ?\([0-9.,:]+\))?",
     re.IGNORECASE,
 )
 NAMED_PLACES = {name: number for number, names in enumerate(KNOWN["places"], start=1) for name in names}
 _OF_GAME = {"first_won": 1, "drawn": 1, "second_won": 2}
 _WON = {word: n for name, n in _OF_GAME.items() for word in KNOWN["signs"][name] if word[2:].isalpha()}
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15}|,(?!\d{3}$)\d{1,15})?")
-_THOUSANDS = re.compile(r"\d{1,3}([.,'’ ])\d{3}(?:\1\d{3})+", re.ASCII)
+_THOUSANDS = re.compile(r"\d{1,3}(?:([.,])\d{3}(?:\1\d{3})+|(?:['’\s]\d{3})+)")
+_FRACTION = re.compile(r"(\d{1,6}) ?/ ?(\d{0,5}[1-9]0*)")
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _MONTH = r"(?P<month>[a-z]{3})[a-z]*\.?"
 _YEAR = r"(?P<year>\d{4}|\d\d)"
@@ -60,8 +63,13 @@ _DATES = [
         rf"(?:[a-z]+,? )?{_MONTH} {_DAY},? {_YEAR}",
     )
 ]
-_TWELVE_HOURS = re.compile(r"(\d{1,2})(:\d\d(?::\d\d)?) ?([ap])\.?m\.?", re.IGNORECASE)
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_DATE_IN = re.compile(
+    r"(?<![\d.])(?:\d{4}([-./])\d\d?\1\d\d?|\d\d?([-./])\d\d?\2\d{4}|20\d\d[01]\d[0-3]\d"
+    rf"|\d\d? (?:{'|'.join(_MONTHS)})[a-z]* \d{{4}}|(?:{'|'.join(_MONTHS)})[a-z]* \d\d?,? \d{{4}})(?!\d)",
+    re.IGNORECASE | re.ASCII,
+)
+_TWELVE_HOURS = re.compile(r"(\d{1,2})(:\d\d(?::\d\d)?) ?([ap])\.?m\.?", re.IGNORECASE)
 _UNIX = re.compile(r"(\d{9,10})(\d{3})?(\.\d+)?")
 Meaning = EntrantStatus | None
 """What a word stands for. None for a player who is no entrant."""
@@ -107,8 +115,9 @@ def _bad(column: str, text: str, problem: str, *words: str) -> BadCellError:
 
 @lru_cache(maxsize=10_000)
 def microseconds(text: str) -> int:
-    """Read `h:mm:ss`, `mm:ss`, `2h 3m 4s`, `2h03`, `2h03'04"5`, seconds, or an ISO 8601 duration."""
-    plain = _MARK.sub("", text if "day" in text else text.replace(",", "."))
+    """Read `h:mm:ss`, `m:ss:mmm`, `m.ss,mm`, `2h 3m 4s`, `2h03`, `2h03'04"5`, seconds, or ISO 8601."""
+    plain = _SMALL.sub(lambda match: f"{match[1]}:{match[2] or match[3]}.", _MARK.sub("", text))
+    plain = plain if "day" in text else plain.replace(",", ".")
     if any(sign in text for sign in "'′’"):
         plain = plain.replace("''", '"').translate(_PRIMES).rstrip(".")
     plain = _LAST_UNIT.sub(lambda match: f"{match[0]}{'m' if match[1] else 's'}", plain)
@@ -150,9 +159,11 @@ def place(text: str) -> int:
 
 @lru_cache(maxsize=10_000)
 def number(text: str) -> float:
-    """Read a score, with a decimal point or comma, or several signs of thousands."""
+    """Read a score, with a decimal point or comma, spaces or several signs of thousands, or `3/6`."""
     if _THOUSANDS.fullmatch(text):
         return float(re.sub(r"\D", "", text))
+    if part := _FRACTION.fullmatch(text):
+        return int(part[1]) / int(part[2])
     text = text.strip("$€£% ")
     if _NUMBER.fullmatch(text) is None:
         raise _bad("score", text, "no number: write 12500, without a sign of thousands, or DNF", "dnf", "dns")
@@ -221,6 +232,12 @@ def is_result(text: str) -> bool:
             if read(text) is not None:
                 return True
     return False
+
+
+def date_in(name: str) -> str:
+    """Return the date with its year in a name such as `Quiz 14.01.2026`, or an empty text."""
+    found = _DATE_IN.search(name)
+    return found[0] if found else ""
 
 
 def is_date(text: str) -> bool:

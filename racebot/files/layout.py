@@ -7,17 +7,16 @@ of two players; or a race with its players in columns 1st, 2nd, 3rd.
 from __future__ import annotations
 
 import re
-import reprlib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, product
 from pathlib import Path
 
 from racebot.errors import PayloadError
 from racebot.files import cells
-from racebot.files.cells import ABSENT, KNOWN, SIGNS, UNPLAYED, BadCellError
+from racebot.files.cells import ABSENT, KNOWN, SIGNS
 from racebot.files.evidence import are_places, ask_about_groups, ask_about_times, strays
+from racebot.files.games import Line, Lines, in_order, two_players
 from racebot.files.guess import refusal
 from racebot.files.options import (
     RACE_NAME,
@@ -36,32 +35,8 @@ from racebot.text.format import counted
 
 _LAST_HEADER, _SAMPLE = 15, 500
 """Most rows in which the names of columns are looked for, and rows by which a layout is recognized."""
-_SCORES = [form.replace("score", word) for word in KNOWN["scores"] for form in KNOWN["scores_of"]]
-_FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
-_DRAWN = dict.fromkeys(SIGNS["drawn"], _EQUAL)
-_RESULTS = _DRAWN | dict.fromkeys(SIGNS["first_won"], _FIRST) | dict.fromkeys(SIGNS["second_won"], _SECOND)
-_WINNERS = dict.fromkeys(SIGNS["first_player"], _FIRST) | dict.fromkeys(SIGNS["second_player"], _SECOND)
 _TELL = {"race", "player", *RESULTS}
 """Columns by which the line with the names of columns is told."""
-Line = Mapping[str, str]
-"""The cells of an entrant's line by our names of columns."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """How to turn a row, given its number and its cells, into lines.
-
-    `columns` are the file's own names of those used, by ours, and `used` the positions of further ones. The
-    `note` says what the layout is, empty where a row is an entrant. `skip` rows belong to the names above.
-    `races` are in the order of their columns.
-    """
-
-    of: Callable[[int, list[str]], Iterable[Line]]
-    columns: Mapping[str, str]
-    used: Iterable[int] = ()
-    note: str = ""
-    skip: int = 0
-    races: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +116,8 @@ class _Recognizer:
         header, layout = self.header, self.options.layout
         has_player, has_race = "player" in header.at, bool({"race", "ended_at"} & header.at.keys())
         columns = self._results()
-        if len({row[header.at.get("player", (0,))[0]] for row in self.below} & {*header.names} - {""}) > 2:
+        people = {row[header.at.get("player", (0,))[0]] for row in self.below} & {*header.names} - {""}
+        if len(people) > 2 and not any(map(cells.is_result, people)):
             fix = "write a line for each game, with columns player1, player2 and result"
             raise PayloadError(f"{self.path}: players in lines and columns: {fix}")
         if layout in {Layout.PLAYERS, Layout.RACES}:
@@ -161,7 +137,7 @@ class _Recognizer:
                 fix = "Add --layout long for one race, or --layout players"
                 raise PayloadError(f"{self.path}: one race, or a race in each of the columns {names}? {fix}")
             if pair := header.pair():
-                return _two_players(header, pair, self.path.stem)
+                return two_players(header, pair, self.path.stem)
             counts = header.titles("player").get("player", "").lower() in {"", "players", "participants"}
             ordered = header.in_order() if counts else []
             if any(row[at] and not row[at].isdecimal() for row in self.below for at in ordered):
@@ -174,7 +150,7 @@ class _Recognizer:
                 if first[-1:] == "1" and beside:
                     fix = "write a line for each player, with a race and a place or score"
                     raise PayloadError(f"{self.path}: {few(beside)} beside several players in a line: {fix}")
-                return _in_order(header, ordered, self.path.stem, self.below)
+                return in_order(header, ordered, self.path.stem, self.below)
             rest = [at for at, name in enumerate(header.names) if name and at not in header.used]
             if header.results() == ["place"] and not has_player and rest and all(map(self._names_race, rest)):
                 return self._wide(True, rest, of_players=True)
@@ -317,116 +293,13 @@ class _Recognizer:
         raise PayloadError(f"{self.path}: {asked}, {fix}, {one}")
 
 
-def _two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
-    """Read rows that are a race of two: a winner and a loser, or two players with a result."""
-    names = [header.names[at] for at in pair]
-    twins = [at for at, name in enumerate(header.plain) if name in KNOWN["scores"]]
-    for number, at in enumerate(twins if len(twins) == 2 else (), start=1):
-        header.plain[at] = f"score {number}"
-    winner, draw = header.find("winner", "winner name", "gewinner"), header.find("draw", "drawn", "tie")
-    forfeit = header.find("forfeit", "walkover", "wo", "w o", "forfait")
-    result = header.at.get("result", (header.find(*KNOWN["of_two"]),))
-    sides = [plain(name).removesuffix(" name").removesuffix("team").strip() for name in names]
-    scores = [
-        header.find(*(form.format(name) for name in each for form in _SCORES))
-        for each in zip(names, sides, (side.split()[-1] for side in sides), "12", strict=True)
-    ]
-    results = _RESULTS | ({"h": _FIRST, "a": _SECOND} if sides == ["home", "away"] else {})
-    by_score = None not in scores and "result" not in header.at
-    told = [at for at in (scores if by_score else result) if at is not None]
-    seen, draws = Counter[str](), SIGNS["true"] | SIGNS["drawn"]
-
-    def places(row: Sequence[str]) -> tuple[str, str] | None:
-        """Return the places of the two, or None if they did not play."""
-        walkover = any(row[at].lower().replace(" ", "") in SIGNS["walkover"] for at in told)
-        walkover |= forfeit is not None and row[forfeit].lower() in SIGNS["true"] | SIGNS["walkover"]
-        if walkover or any(cells.is_nobody(row[at]) for at in pair):
-            return None
-        if winner == pair[0]:
-            return _EQUAL if draw is not None and row[draw].lower() in draws else _FIRST
-        if winner is not None and not cells.is_nobody(row[winner]):
-            one, two = (row[at].casefold() for at in pair)
-            won = {
-                **_DRAWN,
-                **_WINNERS,
-                names[0].casefold(): _FIRST,
-                names[1].casefold(): _SECOND,
-                two: _SECOND,
-                one: _FIRST,
-            }
-            if row[winner].casefold() not in won:
-                name = reprlib.repr(row[winner])
-                raise BadCellError("winner", f"{name} is neither of the players, nor draw")
-            return won[row[winner].casefold()]
-        if told and not any(row[at].lower() in UNPLAYED for at in told):
-            return _of_score(":".join(row[at] for at in told), results)
-        if not told and winner is None:
-            raise BadCellError("result", "no column result or winner: add one, or --columns result=ONE+TWO")
-        return None
-
-    def lines(number: int, row: list[str]) -> Iterator[Line]:
-        if (found := places(row)) is None:
-            return
-        line = header.texts(row, "race", "ended_at")
-        name = line.get("race") or f"{stem}-{number:06}"
-        seen[name] += 1
-        race = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        for at, place in zip(pair, found, strict=True):
-            yield line | {"race": race, "player": row[at], "place": place}
-
-    used = [at for at in (*pair, *scores, *result, winner, draw, forfeit) if at is not None]
-    columns = {"race": "race"} | header.titles("race", "ended_at")
-    return Lines(lines, columns, used, f"each line is a race of two, {names[0]!r} and {names[1]!r}")
-
-
-def _of_score(text: str, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
-    """Return the places for `1-0`, `½-½` or `3:2`, or for a known word such as `win` of the first player."""
-    lower = text.lower().replace(" ", "")
-    if lower in known:
-        return known[lower]
-    try:
-        one, two = map(float, re.split(r"[-‐-―−:]", lower.replace("½", ".5")))
-    except ValueError:
-        problem = f"{reprlib.repr(text)} is no result of two players: write 1-0, 0-1 or ½-½"
-        raise BadCellError("result", problem) from None
-    return _EQUAL if one == two else _FIRST if one > two else _SECOND
-
-
-def _in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence[list[str]]) -> Lines:
-    """Read rows that are a race, with its players in the order of their places; a column `DNF` names others.
-
-    `Ann / Cy` are two who share a place if one of them has another to herself, and otherwise a team's name.
-    """
-    alone = {row[at] for row in below for at in columns}
-    out = [(at, word) for at, word in enumerate(header.plain) if word in cells.OUTCOMES]
-
-    def lines(number: int, row: list[str]) -> Iterator[Line]:
-        line, shared = {"race": f"{stem}-{number:06}"} | header.texts(row, "race", "ended_at"), 0
-        for place, at in enumerate(columns, start=1):
-            names = re.split(r"\s*/\s*|\s[&+=]\s", row[at])
-            names = names if len(names) > 1 and not alone.isdisjoint(names) else [row[at]]
-            for each in names:
-                if not cells.is_nobody(each):
-                    player, word = cells.with_word(each)
-                    yield line | {"player": player, "place": word or str(place + shared)}
-            shared += len(names) - 1
-        for each, word in ((each, word) for at, word in out for each in re.split(r"\s*[,;/]\s*", row[at])):
-            if each.lower() not in ABSENT and not cells.is_result(each):
-                yield line | {"player": each, "place": word}
-
-    first, last = header.names[columns[0]], header.names[columns[-1]]
-    titles = {"race": "race"} | header.titles("race", "ended_at")
-    note = f"each line is a race, its players in order from {first!r} to {last!r}"
-    return Lines(lines, titles, (*columns, *(at for at, _ in out)), note)
-
-
 def _notes(where: str, header: Header, found: Lines, below: Sequence[list[str]]) -> Iterator[str]:
     titles = {ours: title for ours, title in found.columns.items() if ours in header.at}
     renamed = [f"{ours}={title}" for ours, title in titles.items() if plain(title) != plain(ours)]
     used = {*found.used, *(at for ours in titles for at in header.at[ours])}
-    for at, name in enumerate(header.plain):
-        if header.plain.index(name) in used - {at}:
-            raise PayloadError(f"{where}, column {at + 1}: {header.names[at]!r} is repeated: rename one")
+    for at, name in enumerate(header.names):
+        if header.names.index(name) in used - {at}:
+            raise PayloadError(f"{where}, column {at + 1}: {name!r} is repeated: rename one")
     unused = [name for at, name in enumerate(header.names) if name and at not in used]
     if found.note:
         yield found.note

@@ -34,7 +34,8 @@ OF_ONE = re.compile(r"\b(?:id|no|nr|num|number|bib|license|licence|startnummer)$
 """Names of columns that tell people apart."""
 TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?|{'|'.join(KNOWN['facts'])}|.*{OF_ONE.pattern}")
 """Columns that are no race and no player in a wide table."""
-RACE_NAME = re.compile(rf"(?:{'|'.join(KNOWN['numbered'])})? ?\d+")
+_NUMBERED = "|".join(KNOWN["numbered"])
+RACE_NAME = re.compile(rf"(?:{_NUMBERED})? ?\d+|\d+ (?:{_NUMBERED})")
 _BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
 _UNITS, _SEASONS = {*KNOWN["units"]}, ("season", "year", "series", "regatta")
 _SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
@@ -233,7 +234,8 @@ class Header:
         known, used = {*COLUMNS[ours]}, {at for positions in self.at.values() for at in positions}
         found = []
         for at, words in enumerate(self._words):
-            own, timed = words - (_UNITS if ours == "time" else set()), any(":" in row[at] for row in below)
+            own = words - (_UNITS if ours == "time" else set())
+            timed = any(":" in row[at].partition("(")[0] for row in below)
             finish = timed if ours == "time" else ours == "place" and "finish" in own and not timed
             if at not in used and own and own <= known | _BESIDE[ours] and (own & known or finish):
                 found.append(at)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import re
 import reprlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
+from datetime import datetime
+from itertools import chain, count, groupby
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     doubts: Counter[str] = Counter()
     columns: Mapping[str, str] = {}
     of_tables: list[RaceResult] = []
+    ends: defaultdict[datetime, Iterator[int]] = defaultdict(count)
     for each in files:
         file = each if isinstance(each, File) else File.open(each)
         found = _races_or_table(file, options, left_out)
@@ -70,7 +72,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
             continue
         named_by_site = "recorded" in found.lines.columns
         prefix = file.path.stem if len(files) > 1 and not named_by_site else ""
-        reader = TableReader(found, options, people, prefix=prefix, first=len(results))
+        reader = TableReader(found, options, people, ends, prefix=prefix, first=len(results))
         results += (read := reader.read())
         of_tables += read
         factors |= reader.factors
@@ -91,8 +93,8 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
                 f"{file.path}, column {column}: {what}: {fix.format(column)}; if not, {own}={column}"
             )
     if not results and left_out:
-        reason, count = left_out.most_common(1)[0]
-        raise PayloadError(f"{file.path}: no result to read: {count} {reason}")
+        reason, times = left_out.most_common(1)[0]
+        raise PayloadError(f"{file.path}: no result to read: {times} {reason}")
     if options.unrecorded:
         results = [replace(each, recorded=True) for each in results]
     of_tables.sort(key=lambda race: race.ended_at)
@@ -136,7 +138,7 @@ def read_attempts(
     table = _races_or_table(File.open(path), options, Counter())
     if isinstance(table, list):
         raise PayloadError(f"{path}: races of the site: add a race by its address, or a table of results")
-    reader = TableReader(table, options, PlayerNames(exact=True), find=find)
+    reader = TableReader(table, options, PlayerNames(exact=True), defaultdict(count), find=find)
     results = reader.read()
     if len(results) > 1:
         raise PayloadError(f"{path}: {len(results)} races: choose that of the event by --where COLUMN=RACE")

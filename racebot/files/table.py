@@ -17,7 +17,8 @@ from datetime import UTC, datetime, timedelta
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import DNF, DONE, DQ, NOBODY, NOTHING, SIGNS, BadCellError, Meaning, PlayerNames
-from racebot.files.layout import Grid, Line
+from racebot.files.games import Line
+from racebot.files.layout import Grid
 from racebot.files.options import COLUMNS, FLAGS, OF_ONE, RESULTS, ReadOptions, Twice, padded, plain
 from racebot.files.ranking import Ranking, Result
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
@@ -51,7 +52,7 @@ class TableReader:
     """Reads the races of one table: also `factors`, what players raced with, by race name and player.
 
     Args:
-        people: the people of all files that are read together.
+        people, ends: the people of all files that are read together, and how many races ended at each moment.
         prefix, first: what the names of races begin with, and the number of races in the files before.
         find: for the attempts of an event, as in `read_attempts`; `remarks` are then proofs and comments.
     """
@@ -61,12 +62,13 @@ class TableReader:
         table: Grid,
         options: ReadOptions,
         people: PlayerNames,
+        ends: defaultdict[datetime, Iterator[int]],
         *,
         prefix: str = "",
         first: int = 0,
         find: Find | None = None,
     ) -> None:
-        self._table, self._options, self._people = table, options, people
+        self._table, self._options, self._people, self._ends = table, options, people, ends
         self._prefix, self._first, self._find = prefix, first, find
         self.factors: dict[tuple[str, str], str] = {}
         self.notes = table.notes
@@ -80,7 +82,7 @@ class TableReader:
         self._said: Counter[tuple[str, Meaning]] = Counter()  # words in place of results
         self._unsure: list[tuple[Result, str]] = []  # results with a status that is not known
         self._numbers: dict[str, int] = {}  # the first line of 980, of 1.250, and of others
-        self._order = "the file"
+        self._order = "the files" if prefix else "the file"
         self._says_done = False  # whether the column of statuses has a word for finishing
         self._status_numbers = 0
         self._words = cells.WORDS | dict(options.words)
@@ -365,40 +367,61 @@ class TableReader:
 
     def _results(self) -> Iterator[RaceResult]:
         """Yield the races. Only the dates of all of them show whether the month comes first."""
-        month_first = cells.month_comes_first(date for race in self._races.values() for date in race.dates)
-        if month_first is None and self._options.day_first:
-            month_first = False
         options, goal = self._options, self._options.goal or self._table.path.stem
         races = [(name, race) for name, race in self._races.items() if race.results]
         sums = [name for name, _ in races if plain(name) in SIGNS["standings"]] if races[1:] else []
         races = [(name, race) for name, race in races if name not in sums]
         self.notes += [f"no race, but the standing after all: {name!r}" for name in sums]
+        ordered = self._by_number(races)
+        moments = self._moments(ordered)
+        if [*moments.values()] != sorted(moments.values()):  # the numbers do not follow the dates
+            ends = [moments[name] for name, _ in races]
+            ordered = races[::-1] if ends == sorted(ends, reverse=True) else races  # the newest first
+        for name, _ in ordered:
+            moments[name] += timedelta(microseconds=next(self._ends[moments[name]]))
+        for name, race in races if "ended_at" in self._columns else ordered:
+            with self._refusing(next(iter(race.dates.values()))):
+                self.ranking.rank(race.finishers())
+            entrants = tuple(each.entrant for each in race.results.values())
+            yield RaceResult(name, options.category, goal, moments[name], entrants, recorded=race.recorded)
+
+    def _by_number(self, races: list[tuple[str, _Race]]) -> list[tuple[str, _Race]]:
+        """Sort races whose names differ by one number only, or by a year and one."""
         forms = {re.sub(r"\d+", "0", name) for name, _ in races}
-        ordered = self._table.lines.races or "ended_at" in self._columns
-        if [form.count("0") for form in forms] == [1] and not ordered:
-            given = races
-            races = sorted(given, key=lambda each: int(re.sub(r"\D", "", each[0])))
-            self._order = "the file" if given == races else "their numbers"
-        for index, (name, race) in enumerate(races, start=self._first):
-            ended_at = FIRST_DAY + timedelta(minutes=index)
+        numbers = {name: [*map(int, re.findall(r"\d+", name))] for name, _ in races}
+        years = len(forms) == 1 and all(each[1:] and 1900 < each[0] < 2100 for each in numbers.values())
+        if self._table.lines.races or [form.count("0") for form in forms] != [1 + years]:
+            return races
+        ordered = sorted(races, key=lambda each: numbers[each[0]])
+        self._order = self._order if races == ordered else "their numbers"
+        return ordered
+
+    def _moments(self, races: list[tuple[str, _Race]]) -> dict[str, datetime]:
+        """Return when races ended, by name: their dates, or those in all their names, or a minute apart."""
+        found = {name: FIRST_DAY + timedelta(minutes=n) for n, (name, _) in enumerate(races, self._first)}
+        dated = [(name, race.dates) for name, race in races] if "ended_at" in self._columns else []
+        if not dated and all(named := [cells.date_in(name) for name in found]):
+            dated, self._order = [(name, {date: 1}) for name, date in zip(found, named, strict=True)], ""
+        month_first = cells.month_comes_first(date for _, dates in dated for date in dates)
+        if month_first is None and self._options.day_first:
+            month_first = False
+        for name, dates in dated:
             moments = set()
-            for date, number in race.dates.items() if "ended_at" in self._columns else ():
+            for date, number in dates.items():
                 with self._refusing(number):
-                    ended_at = cells.moment(date, month_first)
-                    moments.add(ended_at)
+                    moments.add(moment := cells.moment(date, month_first))
+                    found[name] = moment
                     if len(moments) > 1:
                         mine = "+".join(self._columns.get(each, each) for each in ("race", "ended_at"))
                         problem = f"this race has another time above: use one, or --columns race={mine}"
                         raise BadCellError("ended_at", problem)
-            with self._refusing(next(iter(race.dates.values()))):
-                self.ranking.rank(race.finishers())
-            entrants = tuple(each.entrant for each in race.results.values())
-            yield RaceResult(name, options.category, goal, ended_at, entrants, recorded=race.recorded)
+        return found
 
     def _last_notes(self) -> Iterable[str]:
         ranking = self.ranking
         if "ended_at" not in self._columns and self._find is None:
-            yield f"no dates: the races count in the order of {self._order}"
+            order = f"no dates: the races count in the order of {self._order}"
+            yield order if self._order else "dates: those in the names of races"
         if self._said:
             common = self._said.most_common(12)
             shown = ", ".join(f"{n} × {word!r} as {cells.MEANINGS[means]}" for (word, means), n in common)
