@@ -80,6 +80,7 @@ WORDS = {word: OUTCOMES[name] for name, words in KNOWN["words"].items() for word
 """What a cell says in place of a time or a place, in lower case."""
 LETTERS = {letter: OUTCOMES[name] for name, letters in KNOWN["letters"].items() for letter in letters}
 """What the column `positionText` says, in lower case."""
+_OUTCOME_TITLE = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(WORDS, key=len, reverse=True)))})\b")
 MEANINGS = {DNF: "not finished", DQ: "disqualified", DONE: "finished", None: "not an entrant"}
 SIGNS = {name: frozenset(texts) for name, texts in KNOWN["signs"].items()}
 """Other texts by what they stand for, in lower case."""
@@ -232,6 +233,12 @@ def is_result(text: str) -> bool:
             if read(text) is not None:
                 return True
     return False
+
+
+def outcome_of_title(text: str) -> str:
+    """Return the word in a title such as `Did not finish 1st run`, or an empty text."""
+    found = _OUTCOME_TITLE.match(text.lower())
+    return found[0] if found else ""
 
 
 def date_in(name: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import ABSENT, KNOWN, BadCellError
-from racebot.files.options import TOTAL, Header
+from racebot.files.options import TOTAL, Header, few
 
 _MOST = 100
 """Most places of a race that are compared, each with all others."""
@@ -46,6 +46,33 @@ def ask_about_groups(path: Path, header: Header, below: Sequence[list[str]]) -> 
             own = cells.quoted("race=" + "+".join(filter(None, (race, header.names[at]))))
             fix = f"If so, add --columns {own}; if not, {cells.quoted(f'race={race}')}"
             raise PayloadError(f"{path}: is each {header.names[at]!r} a race of its own? {fix}")
+
+
+def only_text(row: Sequence[str]) -> str:
+    """Return the only cell of a row that is no result, such as a title, or an empty text."""
+    texts = [text for text in row if text]
+    return texts[0].strip("#* ") if len(texts) == 1 and not cells.is_result(texts[0]) else ""
+
+
+def are_titles(path: Path, header: Header, below: Sequence[list[str]], title: str) -> bool:
+    """Return whether lines with one cell name the races of the entrants below them, or ask."""
+    if "player" not in header.at or not header.results() or {"race", "ended_at"} & header.at.keys():
+        return False
+    given: list[tuple[str, list[dict[str, str]]]] = [(title, [])]
+    for row in below:
+        if name := only_text(row):
+            given.append((name, []))
+        elif any(row) and row != header.names:
+            given[-1][1].append(header.texts(row))
+    blocks = {name: rows for name, rows in given if rows}
+    if len(blocks) < 2 or "" in blocks or any(map(cells.outcome_of_title, blocks)):
+        return False
+    firsts = [_value("place", rows[0].get("place", "")) for rows in blocks.values()]
+    people = Counter(player for rows in blocks.values() for player in {row["player"] for row in rows})
+    if {*firsts} == {1} or max(people.values()) > 1 or header.names in below:
+        return True
+    fix = "If so, add a column race; if not, remove these lines"
+    raise PayloadError(f"{path}: do {few([*blocks])} name the races below them? {fix}")
 
 
 def strays(

@@ -15,7 +15,14 @@ from pathlib import Path
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import ABSENT, KNOWN, SIGNS
-from racebot.files.evidence import are_places, ask_about_groups, ask_about_times, strays
+from racebot.files.evidence import (
+    are_places,
+    are_titles,
+    ask_about_groups,
+    ask_about_times,
+    only_text,
+    strays,
+)
 from racebot.files.games import Line, Lines, in_order, two_players
 from racebot.files.guess import refusal
 from racebot.files.options import (
@@ -68,22 +75,39 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
             second = names is not row
             below = [padded(row, len(names)) for row in rest[second:]]
             header = Header(names, options, below, alike=not known)
+            title = next(filter(None, map(only_text, (row for _, row in start[:at][::-1]))), "")
+            if titled := are_titles(path, header, below, title):
+                below = [row for _, row in _below_titles(enumerate(below), header.names, title)]
+                header = Header([*names, "race"], options, below, alike=not known)
             found = None if header.missing else _Recognizer(path, header, below, options).lines()
             if found is not None:
                 notes += [f"{counted(above, 'line')} above the names of columns not used"] if above else []
                 notes += ["names of columns in two lines"] if second else []
                 notes += _notes(f"{path}, line {number}", header, found, below)
                 body: Iterator[Row] = chain(start[at + 1 + second + found.skip :], lines)
+                if titled:
+                    body = _below_titles(body, header.names[:-1], title)
+                    notes.append("races named by the lines above them")
                 if not found.note:
                     body = _filled_down(body, header, notes)
                 if lacking := [name for name in options.where if header.find(name) is None]:
                     there = f"there are {few(header.names, 20)}"
                     raise PayloadError(f"{path}: --where: no column {few(lacking)}: {there}")
                 where = {header.find(name) or 0: texts for name, texts in options.where.items()}
-                return Grid(path, body, names, where, found, notes)
+                return Grid(path, body, [*names, *header.names[len(names) :]], where, found, notes)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header, below
     raise refusal(path, *best, options)
+
+
+def _below_titles(rows: Iterable[Row], names: list[str], title: str) -> Iterator[Row]:
+    """Yield the rows of entrants with the title above them, without repeated names of columns."""
+    width = len(names)
+    for number, given in rows:
+        row = padded(given, width)
+        title = only_text(row) or title
+        if row != names and any(row) and not only_text(row):
+            yield number, [*row[:width], title, *row[width:]]
 
 
 def _filled_down(rows: Iterator[Row], header: Header, notes: list[str]) -> Iterator[Row]:
@@ -97,7 +121,7 @@ def _filled_down(rows: Iterator[Row], header: Header, notes: list[str]) -> Itera
             if not row[at] and above[at] and all(row[each] == above[each] for each in keys[:n]):
                 row[at] = above[at]
                 filled.append(number)
-        above = row
+        above = row if keys and row[keys[0]] else above
         yield number, row
     if filled:
         lines = f"{counted(len({*filled}), 'line')} without a race or a date (the first is line {filled[0]})"

@@ -19,7 +19,7 @@ from racebot.files import cells
 from racebot.files.cells import DNF, DONE, DQ, NOBODY, NOTHING, SIGNS, BadCellError, Meaning, PlayerNames
 from racebot.files.games import Line
 from racebot.files.layout import Grid
-from racebot.files.options import COLUMNS, FLAGS, OF_ONE, RESULTS, ReadOptions, Twice, padded, plain
+from racebot.files.options import COLUMNS, FLAGS, OF_ONE, RESULTS, ReadOptions, Twice, few, padded, plain
 from racebot.files.ranking import Ranking, Result
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, UNKNOWN, Entrant, RaceResult
@@ -28,7 +28,7 @@ from racebot.text.format import counted
 LONGEST_TEXT = 200
 """Most characters in the name of a race, player, team or factor."""
 MOST_PROBLEMS = 10
-"""Most lines that are named, of those that cannot be read."""
+"""Most kinds of problems that are named."""
 FIRST_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 """The end of the first race of a file without dates. Each further race ends a minute later."""
 Find = Callable[[str], Entrant]
@@ -78,15 +78,16 @@ class TableReader:
         for name in table.lines.races:
             self._races[self._name(name)] = _Race()
         self._unused: defaultdict[str, list[int]] = defaultdict(list)  # lines that do not count, by reason
-        self._problems: list[tuple[int, str]] = []
+        self._problems: defaultdict[tuple[str, str], list[tuple[int, str, str]]] = defaultdict(list)
         self._said: Counter[tuple[str, Meaning]] = Counter()  # words in place of results
         self._unsure: list[tuple[Result, str]] = []  # results with a status that is not known
         self._numbers: dict[str, int] = {}  # the first line of 980, of 1.250, and of others
         self._order = "the files" if prefix else "the file"
         self._says_done = False  # whether the column of statuses has a word for finishing
-        self._status_numbers = 0
+        self._status_numbers, self._title = 0, ""
         self._words = cells.WORDS | dict(options.words)
         self._columns = table.lines.columns  # the file's own names, by ours
+        self._flags = [flag for flag in (*FLAGS, "finished") if flag in self._columns]
         letters = self._columns.get("status", "").lower() == "positiontext"
         self._statuses = self._words | (cells.LETTERS if letters else {})
 
@@ -106,14 +107,20 @@ class TableReader:
                 if any(row[width:]):
                     problem = f"more cells than the {width} columns: put quotes around separators"
                     raise BadCellError(str(width + 1), problem)
-                lines = list(table.lines.of(number, row))
+                lines: list[Line] = [*table.lines.of(number, row)]
                 alone = not self._find and row.count("") == width - 1
+                if alone and not table.lines.note:
+                    self._title = cells.outcome_of_title("".join(row)) or self._title
+                elif self._title and not any(map(lines[0].get, (*RESULTS, "status"))):
+                    lines = [{**lines[0], "status": self._title}]
                 if plain(row[0]) in SIGNS["summaries"] or (alone and row[0] and not cells.is_result(row[0])):
                     lines = [line for line in lines if line.get("player")]  # "Not classified" is a title
                 if not lines:
                     self._unused["without a result"].append(number)
                 elif alone and len(lines) == 1 and lines[0].get("player"):
-                    raise BadCellError("player", "alone in its line: add DNF or DNS, or remove the line")
+                    raise BadCellError(
+                        "player", "alone in its line: add a place, DNF or DNS, or remove the line"
+                    )
                 results += len(lines)
                 if count > MOST_LINES or results > MOST_RESULTS:
                     most = f"{MOST_LINES:,} lines" if count > MOST_LINES else f"{MOST_RESULTS:,} results"
@@ -146,14 +153,21 @@ class TableReader:
             yield
         except BadCellError as error:
             column, fix = error.args
-            column = self._columns.get(column, column)
-            self._problems.append((number, f"{self._table.path}, line {number}, column {column}: {fix}"))
+            text = re.split("['\"]", fix)[1] if fix[0] in "'\"" else ""
+            kind = column, re.sub(r"\d", "", fix.replace(text, "") if text else fix)
+            self._problems[kind].append((number, text, f"column {self._columns.get(column, column)}: {fix}"))
 
     def _raise_problems(self) -> None:
-        if self._problems:
-            found = [problem for _, problem in sorted(self._problems)]
-            more = f"{self._table.path}: and {len(found) - MOST_PROBLEMS} more"
-            raise PayloadError(*found[:MOST_PROBLEMS], *([more] if found[MOST_PROBLEMS:] else []))
+        """Raise one line for each kind of problem, with the count of other lines and what they have."""
+        problems = []
+        for (number, text, problem), *others in sorted(map(sorted, self._problems.values())):
+            texts = list(dict.fromkeys(other for _, other, _ in others if other not in {"", text}))
+            so = f"; so in {counted(len(others), 'more line')}" if others else ""
+            so += f", with {few(texts, 3)}" if texts else ""
+            problems.append(f"{self._table.path}, line {number}, {problem}{so}")
+        if problems:
+            more = f"{self._table.path}: and {len(problems) - MOST_PROBLEMS} more"
+            raise PayloadError(*problems[:MOST_PROBLEMS], *([more] if problems[MOST_PROBLEMS:] else []))
 
     def _add(self, number: int, line: Line) -> None:
         if line.get("player", "").lower().rstrip(":") in SIGNS["summaries"] and self._find is None:
@@ -272,7 +286,7 @@ class TableReader:
 
         That is None for a finisher of unknown status.
         """
-        for flag in (each for each in (*FLAGS, "finished") if line.get(each)):
+        for flag in filter(line.get, self._flags):
             text, means = line[flag].lower(), cells.WORDS[flag]
             if not SIGNS["false"].isdisjoint({text, text.partition(" ")[0]}):
                 means = DNF if means is DONE else DONE
@@ -379,7 +393,7 @@ class TableReader:
             ordered = races[::-1] if ends == sorted(ends, reverse=True) else races  # the newest first
         for name, _ in ordered:
             moments[name] += timedelta(microseconds=next(self._ends[moments[name]]))
-        for name, race in races if "ended_at" in self._columns else ordered:
+        for name, race in races if "ended_at" in self._columns or not self._order else ordered:
             with self._refusing(next(iter(race.dates.values()))):
                 self.ranking.rank(race.finishers())
             entrants = tuple(each.entrant for each in race.results.values())

@@ -114,6 +114,14 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "a count of players before those in order": ("Date,Players,1st,2nd\n2026-03-01,8,Ann,Bo\n", {}, {"t-000002": "Ann Bo"}, "not used: 'Players'"),
     "a winner by the name of a column": ('{"games": [{"p1": "Ann", "p2": "Bo", "winner": "p2"}]}', {}, {"t-000002": "Bo Ann"}, ""),
     "a race named by a date, too": ("race,day,player,place\nSpa,2026-03-08,Ann,1\nSpa,2026-03-01,Bo,1\n", {"columns": "race=race+day"}, {"Spa 2026-03-08": "Ann", "Spa 2026-03-01": "Bo"}, "ended_at=day"),
+    "races below their titles": ("Pos,Name,Time\nRace 1,,\n1,Ann,20:10\n2,Bo,20:20\nRace 2,,\nPos,Name,Time\n1,Bo,20:00\nDNS,Ann,\n", {}, {"Race 1": "Ann Bo", "Race 2": "Bo"}, "races named by the lines above them"),
+    "races with dates in their titles": ("## Spa – 3 June 2026\nName,Time\nAnn,20:10\nBo,20:20\n\n## Imola – 1 June 2026\nName,Time\nBo,20:00\nAnn,21:00\n", {}, {"Spa – 3 June 2026": "Ann Bo", "Imola – 1 June 2026": "Bo Ann"}, "last race: 'Spa – 3 June 2026', 2026-06-03"),
+    "titles that say how entrants ended": ("Rank;Bib;Name\n1;3;Ann\n2;7;Bo\nDisqualified 2nd run;;\n;5;Cy\nDid not start 1st run;;\n;9;Di\n", {}, {"t": "Ann Bo | Cy"}, "1 × 'disqualified' as disqualified, 1 × 'did not start' as not an entrant"),
+    "third parts of a second behind a colon or a point": ("player;time\nAnn;1:58:345\nBo;1:58.9\nCy;1.57,88\n", {}, {"t": "Cy Ann Bo"}, ""),
+    "a place and a time in a cell": ("Name,Result\nAnn,1 (12:30)\nCy,DNF (0:00)\nBo,2 (12:40)\n", {"columns": "place=Result"}, {"t": "Ann Bo | Cy"}, ""),
+    "no-break spaces in numbers": ("player,score\nAnn,1\u00a0250\nBo,980\nCy,1\u202f050\n", {}, {"t": "Ann Cy Bo"}, ""),
+    "parts of a number": ("Player,Mon,Tue\nAnn,3/6,X/6\nBo,4/6,2/6\n", {"columns": "cells=score", "lowest_wins": True, "words": "dnf=X/6"}, {"Mon": "Ann Bo", "Tue": "Bo | Ann"}, ""),
+    "seasons with numbers of races": ("Season,Round,Pos,Driver\n2025,1,1,Cy\n2024,1,1,Ann\n2024,2,1,Bo\n", {}, {"2024 1": "Ann", "2024 2": "Bo", "2025 1": "Cy"}, "in the order of their numbers"),
     "two marks, and points in brackets": ("Pos.,Driver,AUS,BHR\n1,Ann,1P F,2 (80)\n2,Bo,2,1 (100)\n", {"layout": "players"}, {"AUS": "Ann Bo", "BHR": "Bo Ann"}, ""),
     "JSON of rows": ('{"columns": ["race", "player", "place"], "index": [0, 1], "data": [["A", "Ann", 2], ["A", "Bo", 1]]}', {}, {"A": "Bo Ann"}, ""),
     "Japanese": ("回,順位,名前\n1,1位,田中\n1,2位,鈴木\n", {}, {"1": "田中 鈴木"}, "place=順位"),
@@ -220,7 +228,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("date,player,place\n13/8/2019,Ann,1\n8/13/2019,Ann,1\n", ["write 2019-08-09"]),
         ("race,player,,date\n", ["no column place or time or score; line 1 has 'race', 'player'"]),
         ("race,date,plyer,time\n", ["did you mean 'plyer'"]),
-        ("race,player,time\n" + "a,Bo,fast\n" * 17, ["line 2, column time", "line 11, column time", "and 7 more"]),
+        ("race,player,time\n" + "a,Bo,fast\n" * 17, ["line 2, column time", "so in 16 more lines"]),
         ("white,black\nAnn,Bo\n", ["no column result"]),
         ('{"session_results": [{"simsession_name": "PRACTICE", "results": [{"cust_id": 1}]}]}', ["iRacing", "practice"]),
         ("<html><body></body></html>", ["XML", "CSV"]),
@@ -238,6 +246,8 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("player,place\nAnn,1\nSource: the club\n", ["line 3, column player", "remove the line"]),
         ("player,place\nAnn,1\n\nplayer,place\nBo,1\n", ["line 4 repeats the names", "split the file"]),
         ("rider,time\nAnn,4:10:22\nBo,0:12\nCy,0:15\n", ["write +0:12", "sort the lines"]),
+        ("Name,Time\nElite\nAnn,9:00\nOpen\nBo,9:30\n", ["do 'Elite', 'Open' name the races", "add a column race"]),
+        ("Round,Seat,Player,VP,VP %\n1,1,Ann,3,1\n1,2,Bo,2,2\n2,1,Cy,1,3\n2,2,Di,4,5\n3,1,Cy,5,6\n", ["no column place or time or score; line 1"]),
         ("Player,Spa,Spa\nAnn,1,2\nBo,2,1\n", ["column 3", "rename"]),
         ("date,player,place\nlast week,Ann,1\n", ["2026-03-01", "--columns date="]),
         ("Player,Spa,,Imola\nAnn,1,2,1\nBo,2,1,2\n", ["column 3 has results and no name"]),
@@ -340,6 +350,26 @@ def test_files_of_one_race_each_are_one_season(tmp_path: Path) -> None:
     assert found.results[0].ended_at < found.results[1].ended_at
     again = read_races(*(folder / f"{number}.csv" for number in (2, 10, 11)))
     assert again.results == found.results
+
+
+def test_races_of_a_day_count_in_the_order_of_the_file(tmp_path: Path) -> None:
+    head, last, first = "race,date,player,place\n", "Dawn,2026-03-09,Ann,1\n", "Noon,2026-03-01,Ann,1\n"
+    day = ["Heat,2026-03-08,Ann,1\n", "Final,2026-03-08,Bo,1\n"]
+    day_by_number = ["Race 10,2026-03-08,Ann,1\n", "Race 9,2026-03-08,Bo,1\n"]
+    for text, expected in {
+        head + first + "".join(day) + last: ["Noon", "Heat", "Final", "Dawn"],
+        head + last + "".join(day) + first: ["Noon", "Final", "Heat", "Dawn"],  # the newest first
+        head + "".join(day_by_number): ["Race 9", "Race 10"],
+    }.items():
+        found = sorted(read(written(tmp_path / "t.csv", text)).results, key=lambda race: race.ended_at)
+        assert [race.name for race in found] == expected
+        assert len({race.ended_at for race in found}) == len(expected)
+
+
+def test_dates_in_names_of_files_count(tmp_path: Path) -> None:
+    for name in ("Quiz 11.02.2026.csv", "Quiz 14.01.2026.csv"):
+        written(tmp_path / name, "player,place\nAnn,1\nBo,2\n")
+    assert [f"{race.ended_at:%m-%d}" for race in read_races(tmp_path).results] == ["02-11", "01-14"]
 
 
 def test_json_in_other_encodings_is_read(tmp_path: Path) -> None:
