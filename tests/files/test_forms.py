@@ -274,7 +274,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Name,R1,R2,R3\nAnn,21:05,20:59,21:00\nBo,21:40,22:10,20:10\nQuickest,21:05,20:59,20:10\n", ["'Quickest' may be no player: remove it"]),
         ("Name,R1,R2\nAnn,3,4\nBo,4,2\nCy,2,3\nDi,1,1\n", ["highest sum", "cells=score"]),
         # Names that are not known, guessed by the cells.
-        ("Løp;Når;Navn;Sted\nA;3.1.2026;Ann;1\nA;3.1.2026;Bo;2\nB;10.1.2026;Bo;1\nB;10.1.2026;Ann;DNF\n", ["player=Navn,race=Løp,ended_at=Når,place=Sted"]),
+        ("Futam;Mikor;Név;Hely\nA;3.1.2026;Ann;1\nA;3.1.2026;Bo;2\nB;10.1.2026;Bo;1\nB;10.1.2026;Ann;DNF\n", ["player=Név,race=Futam,ended_at=Mikor,place=Hely"]),
         ("hole,player,strokes\nA,Ann,70\nA,Bo,68\n", ["--columns score=strokes, with --lowest-wins"]),
         ("Date,Red 1,Red 2,Goals\n2026-03-01,Ann,Bo,3\n2026-03-02,Bo,Ann,2\n", ["a line for each entrant"]),
         ("position,driver_number,laps_done,session_key\n1,4,50,9\n2,63,50,9\n1,63,52,8\n2,4,51,8\n", ["player=driver_number,race=session_key"]),
