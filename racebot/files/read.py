@@ -60,7 +60,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     doubts: Counter[str] = Counter()
     columns: Mapping[str, str] = {}
     of_tables: list[RaceResult] = []
-    ends: defaultdict[datetime, Iterator[int]] = defaultdict(count)
+    ended: defaultdict[datetime, Iterator[int]] = defaultdict(count)
     for each in files:
         file = each if isinstance(each, File) else File.open(each)
         found = _races_or_table(file, options, left_out)
@@ -72,7 +72,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
             continue
         named_by_site = "recorded" in found.lines.columns
         prefix = file.path.stem if len(files) > 1 and not named_by_site else ""
-        reader = TableReader(found, options, people, ends, prefix=prefix, first=len(results))
+        reader = TableReader(found, options, people, ended, prefix=prefix, first=len(results))
         results += (read := reader.read())
         of_tables += read
         factors |= reader.factors
