@@ -16,7 +16,7 @@ from typing import Any
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import DONE, KNOWN, SIGNS, WORDS, is_date, is_result
-from racebot.files.options import PAIRS, RACE_NAME, RESULTS, few, plain
+from racebot.files.options import PAIRS, RACE_NAME, RESULTS, few, plain, words_of
 from racebot.files.rows import MOST_LINES
 from racebot.races.result import HIDDEN_ID, RaceResult
 from racebot.racetime.payload import parse_race
@@ -291,6 +291,9 @@ def _of_entrants(found: Iterable[_Found], parts: bool) -> tuple[list[str], list[
         form = "write an object for each entrant, with race, player and place"
         raise PayloadError(f"no races: neither of racetime.gg, nor a list of objects: {form}")
     full = [path for path, (own, told) in tells.items() if own and {"player", "result"} <= told]
+    # What a list of results holds, or has beside it, may be details, unless these are players of teams.
+    ranked = [path for path in full if "result" in tells[path][0] or "player" in _tells(path[-1])]
+    full = ranked or full
     used = {path: " ".join(path) or "top level" for path in full or (path for path, _, _ in kept)}
     lists = sorted(
         (path for path in used if not _is_out(path)), key=lambda path: (-len(tells[path][0]), path)
@@ -314,19 +317,15 @@ def _of_entrants(found: Iterable[_Found], parts: bool) -> tuple[list[str], list[
     return [f"lists not used: {few(unused)}"] if unused else [], records
 
 
-def _words(key: str) -> list[str]:
-    return plain(re.sub("(?<=[a-z])(?=[A-Z])", " ", key)).split()
-
-
 def _are_details(key: str) -> bool:
     """Return whether a list is of parts of an entrant's race, as `laps` and `RaceSessionLaps` are."""
-    return not {plain(key), *_words(key)[-1:]}.isdisjoint(KNOWN["details"])
+    return not {plain(key), *words_of(key)[-1:]}.isdisjoint(KNOWN["details"])
 
 
 @lru_cache(maxsize=10_000)
 def _tells(key: str) -> set[str]:
     """Return whether a key seems to name a player, a result or a place."""
-    words = {plain(key), *_words(key)}
+    words = {plain(key), *words_of(key)}
     return {kind for kind, names in _TELLING.items() if not names.isdisjoint(words)}
 
 
@@ -365,7 +364,7 @@ def _exploded(value: Any, above: Record, at: tuple[int, ...] = (), path: _Path =
             named = {"name"} if "player" in own else set()
             taken = (flat.keys() | named) & {"name", "id", "status"}
             row = {f"race {key}" if key in taken else key: each for key, each in above.items()} | flat
-            rows = list(_side_by_side(value))
+            rows = list(_side_by_side(value)) if "result" not in own else []
             yield from [(path, at, each, {**row, **each}) for each in rows] or [(path, at[:-1], flat, row)]
             lists = {} if rows else lists
         for key in lists:

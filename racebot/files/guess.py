@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from itertools import combinations, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -12,10 +12,20 @@ from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import ABSENT
 from racebot.files.evidence import are_places
-from racebot.files.options import OF_ONE, RESULTS, TOTAL, Header, ReadOptions, few, plain
+from racebot.files.options import COLUMNS, OF_ONE, RESULTS, TOTAL, Header, ReadOptions, few, plain, words_of
 from racebot.text.parse import did_you_mean
 
 _NO_RESULT = {*cells.WORDS, *ABSENT}
+
+
+def ask_about_repeated_players(path: Path, header: Header, below: Sequence[list[str]]) -> None:
+    """Refuse a table with a player in several lines of a race if one more column tells its races apart."""
+    texts = {tuple(row): header.texts(row, "race", "ended_at", "player") for row in below}
+    lines = {row: tuple(each.items()) for row, each in texts.items() if each["player"]}
+    name, count = Counter(lines.values()).most_common(1)[0] if lines else ((), 0)
+    if count > 1 and (guess := _guessed(header, [*map(list, lines)])).keys() & {"race"}:
+        fix = f"add --columns {_as_option(guess)}, or --twice first, or --twice best"
+        raise PayloadError(f"{path}: {dict(name)['player']!r} is in {count} lines of one race: {fix}")
 
 
 def refusal(
@@ -31,9 +41,8 @@ def refusal(
     free = [name for at, name in enumerate(header.names) if name and at not in header.used]
     lacks = [f"no column {each}{did_you_mean(each.split(' or ')[0], free)}" for each in wanted.values()]
     if guess := {} if header.missing else _guessed(header, below):
-        own = cells.quoted(",".join(f"{ours}={name}" for ours, name in guess.items()))
         less = ", with --lowest-wins if less is better" if "score" in guess else ""
-        fix = f"name yours, perhaps by --columns {own}{less}"
+        fix = f"name yours, perhaps by --columns {_as_option(guess)}{less}"
     else:
         named = ",".join(f"{ours}=NAME" for ours in wanted)
         fix = (
@@ -45,6 +54,10 @@ def refusal(
         fix = "separate columns by commas, semicolons or tabs, not spaces"
     has = few(names, 20) or "nothing"
     return PayloadError(f"{path}: {' and '.join(lacks) or 'no results'}; line {number} has {has}: {fix}")
+
+
+def _as_option(columns: Mapping[str, str]) -> str:
+    return cells.quoted(",".join(f"{ours}={name}" for ours, name in columns.items()))
 
 
 def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
@@ -66,28 +79,41 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
         people = people or [name for name in numbers if OF_ONE.search(plain(name))]
         found["player"] = max(people, key=lambda name: (len({*texts[name]}), _runs(texts[name])), default="")
         players = texts.get(found["player"], players)
-    races = [" ".join(header.texts(row, "race", "ended_at").values()) for row in below]
+    races = [(*header.texts(row, "race", "ended_at").values(),) for row in below]
     if not _are_apart(races, players):
         # The numbers of races stand together, those of laps do not.
         blocks = [name for name in numbers if _runs(texts[name]) == len({*texts[name]})]
-        keys = (name for name in (*people, *of_kind["date"], *blocks) if name not in found.values())
-        found["race"] = next((name for name in keys if _are_apart(texts[name], players)), "")
-        races = texts.get(found["race"], races)
+        keys = [name for name in (*people, *of_kind["date"], *blocks) if name not in found.values()]
+        told = {name: [(*race, text) for race, text in zip(races, texts[name], strict=True)] for name in keys}
+        if (name := next((name for name in keys if _are_apart(told[name], players)), None)) is None:
+            return {}
+        races, found["race"] = told[name], "+".join([*header.titles("race").values(), name])
     one_each = (
         each for each in of_kind["date"] if _runs([*zip(races, texts[each], strict=True)]) == _runs(races)
     )
     if "ended_at" not in header.at and (date := next(one_each, "")):
         found["ended_at"] = date
     if not header.results():
-        lines = defaultdict[str, list[int]](list)
+        lines = defaultdict[tuple[str, ...], list[int]](list)
         for n, race in enumerate(races):
             lines[race].append(n)
+        named = {
+            ours: [name for name in (*numbers, *of_kind["time"]) if _ends_in(name, ours)] for ours in RESULTS
+        }
         scores = [name for name in numbers if not TOTAL.fullmatch(plain(name))]
         placed = [name for name in numbers if all(_ranked(texts[name], race) for race in lines.values())]
-        kinds = {"place": placed, "time": of_kind["time"], "score": scores}
-        ours, names = next(filter(itemgetter(1), kinds.items()), ("place", []))
+        kinds = [*named.items(), ("place", placed), ("time", of_kind["time"]), ("score", scores)]
+        ours, names = next(filter(itemgetter(1), kinds), ("place", []))
         found[ours] = names[0] if len(names) == 1 else ""  # several may be races
+        if ours == "time" and (laps := [name for name in numbers if _ends_in(name, "laps")]):
+            found["laps"] = laps[0]
     return found if all(found.values()) and any(players) else {}
+
+
+def _ends_in(name: str, ours: str) -> bool:
+    """Return whether the last words of a name are a known one, as in `timing totalTime`."""
+    words = " ".join(words_of(name))
+    return any(words.endswith(f" {known}") for known in COLUMNS[ours])
 
 
 def _runs(texts: Sequence[object]) -> int:
@@ -112,7 +138,7 @@ def _share(one: Sequence[str], two: Sequence[str]) -> bool:
     return 2 * len(few & many) >= max(len(few), 1)
 
 
-def _are_apart(races: Sequence[str], players: Sequence[str]) -> bool:
+def _are_apart(races: Sequence[tuple[str, ...]], players: Sequence[str]) -> bool:
     """Return whether nobody is twice in a race, and races have two players or more in the mean."""
     return len({*zip(races, players, strict=True)}) == len(players) >= 2 * len({*races})
 

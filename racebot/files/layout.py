@@ -24,7 +24,7 @@ from racebot.files.evidence import (
     strays,
 )
 from racebot.files.games import Line, Lines, in_order, two_players
-from racebot.files.guess import refusal
+from racebot.files.guess import ask_about_repeated_players, refusal
 from racebot.files.options import (
     RACE_NAME,
     RESULTS,
@@ -148,7 +148,7 @@ class _Recognizer:
             return self._wide(layout is Layout.PLAYERS, columns)
         if layout is None and not self.options.columns.keys() & set(RESULTS):
             others = [at for at in columns if at not in header.used]
-            alone = has_player and not has_race
+            alone = has_player and not has_race and self._once()
             parts, whole = header.splits(columns, self.below) if alone else ([], None)
             names = few([header.names[at] for at in parts or others], 3)
             if whole is not None:
@@ -186,12 +186,19 @@ class _Recognizer:
             if has_race and not has_player and len(columns) > 1 and differ:
                 return self._wide(False, columns)
         if has_player and header.results():
+            if self.options.twice is None and "list" not in header.at and "proof" not in self.options.known:
+                ask_about_repeated_players(self.path, header, self.below)
             if header.results() == ["time"] and "time" not in self.options.columns:
                 ask_about_times(self.path, header, self.below)
             if "place" not in header.at and "race" not in self.options.columns:
                 ask_about_groups(self.path, header, self.below)
             return Lines(lambda _, row: [header.texts(row)], header.titles())
         return None
+
+    def _once(self) -> bool:
+        """Return whether each player is in one line, as where a line is a player in all races."""
+        names = [name for row in self.below if (name := self.header.texts(row)["player"])]
+        return len({*names}) == len(names)
 
     def _results(self) -> list[int]:
         """Return the columns that hold places, times, scores or words only, and that are no totals."""
@@ -223,6 +230,8 @@ class _Recognizer:
         ours, theirs = ("player", "race") if by_player else ("race", "player")
         ours = "place" if of_players else ours
         key = header.at.get(ours) or (() if by_player else header.at.get("ended_at")) or (0,)
+        if by_player and not of_players and ours not in header.at:
+            header.at[ours] = key = (*header.named(below), 0)[:1]
         if not (columns := [at for at in columns if at not in key]):
             return None
         told = self.options.columns.get("cells")

@@ -48,6 +48,11 @@ def plain(name: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", name.casefold()))
 
 
+def words_of(name: str) -> list[str]:
+    """Return the plain words of a name, also of `finishTime`."""
+    return plain(re.sub("(?<=[a-z])(?=[A-Z])", " ", name)).split()
+
+
 def few(names: Sequence[str], most: int = 8) -> str:
     """Name the first few of a list."""
     shown = ", ".join(map(reprlib.repr, names[:most]))
@@ -164,6 +169,16 @@ def _words(text: str | None) -> dict[str, Meaning]:
     return found
 
 
+def _may_be_name(text: str) -> bool:
+    return (
+        text.lower() not in cells.WORDS and bool(text) and not (cells.is_result(text) or cells.is_date(text))
+    )
+
+
+def _differ(below: Sequence[Sequence[str]], at: int) -> int:
+    return len({row[at] for row in below})
+
+
 class Header:
     """The names of columns in one line: the file's own `names`, and these in `plain` words.
 
@@ -177,7 +192,7 @@ class Header:
         given = {ours: theirs for ours, theirs in options.columns.items() if ours != "cells"}
         self.names = [" ".join(cell.split()) for cell in row]
         self.plain = [plain(cell) for cell in row]
-        self._words = [{*plain(re.sub("(?<=[a-z])(?=[A-Z])", " ", cell)).split()} for cell in row]
+        self._words = [{*words_of(cell)} for cell in row]
         self.at: dict[str, tuple[int, ...]] = {}
         self.missing: dict[str, str] = {}
         of_races = [at for at, name in enumerate(self.plain) if name in {*COLUMNS["race"], *_SEASONS}]
@@ -243,8 +258,17 @@ class Header:
             self.at[ours] = (found[0],)
         elif not found and ours == "player":
             self.at.pop("team", None)
-            if of_team := self._unclaimed(KNOWN["names"]["teams"]):
+            of_team = self._unclaimed(KNOWN["names"]["teams"])
+            if of_team and of_team[0] == max(
+                self.named(below), key=lambda at: _differ(below, at), default=-1
+            ):
                 self.at[ours] = of_team
+
+    def named(self, below: Sequence[Sequence[str]]) -> list[int]:
+        """Return the positions of columns whose cells are all filled and may be names of players."""
+        free = (at for at, name in enumerate(self.plain) if name and not TOTAL.fullmatch(name))
+        columns = {at: [row[at] for row in below if any(row)] for at in free}
+        return [at for at, texts in columns.items() if texts and all(map(_may_be_name, texts))]
 
     def _rivals(self, ours: str, at: int) -> bool:
         """Return whether other columns than those of totals have one of our names among others, too."""
