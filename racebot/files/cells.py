@@ -152,6 +152,7 @@ def gap(text: str) -> tuple[int, int] | None:
 @lru_cache(maxsize=10_000)
 def place(text: str) -> int:
     """Read `1`, `1.`, `1.0`, `1st`, `1er`, `1º`, `#1`, `=3`, `T3`, `3-4` for a tie, `3 of 20`, or `first`."""
+    text = unicodedata.normalize("NFKC", text) if text.isdecimal() else text
     if named := (NAMED_PLACES | _WON).get(text.lower()):
         return named
     match = _PLACE.fullmatch(_MARK.sub("", text))

@@ -71,43 +71,56 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
     of_kind = defaultdict[str, list[str]](list)
     for name, column in texts.items():
         of_kind["" if cells.is_date(name) else _kind(column)].append(name)
-    people, numbers, found = of_kind["name"], of_kind["number"], dict[str, str]()
-    if any(_share(texts[one], texts[two]) for one, two in combinations(people, 2)):
-        return {}
+    found = dict[str, str]()
+    if any(_share(texts[one], texts[two]) for one, two in combinations(of_kind["name"], 2)):
+        return found
     players = [header.texts(row).get("player", "") for row in below]
     if "player" not in header.at:
-        people = people or [name for name in numbers if OF_ONE.search(plain(name))]
-        found["player"] = max(people, key=lambda name: (len({*texts[name]}), _runs(texts[name])), default="")
-        players = texts.get(found["player"], players)
+        people = of_kind["name"] or [name for name in of_kind["number"] if OF_ONE.search(plain(name))]
+        if not people:
+            return found
+        found["player"] = max(people, key=lambda name: _like_names(texts[name]))
+        players = texts[found["player"]]
     races = [(*header.texts(row, "race", "ended_at").values(),) for row in below]
     if not _are_apart(races, players):
         # The numbers of races stand together, those of laps do not.
-        blocks = [name for name in numbers if _runs(texts[name]) == len({*texts[name]})]
-        keys = [name for name in (*people, *of_kind["date"], *blocks) if name not in found.values()]
-        told = {name: [(*race, text) for race, text in zip(races, texts[name], strict=True)] for name in keys}
-        if (name := next((name for name in keys if _are_apart(told[name], players)), None)) is None:
+        blocks = [name for name in of_kind["number"] if _runs(texts[name]) == len({*texts[name]})]
+        for name in (*of_kind["name"], *of_kind["date"], *blocks):
+            apart = [(*race, text) for race, text in zip(races, texts[name], strict=True)]
+            if name not in found.values() and _are_apart(apart, players):
+                found["race"], races = "+".join([*header.titles("race").values(), name]), apart
+                break
+        else:
             return {}
-        races, found["race"] = told[name], "+".join([*header.titles("race").values(), name])
-    one_each = (
-        each for each in of_kind["date"] if _runs([*zip(races, texts[each], strict=True)]) == _runs(races)
-    )
-    if "ended_at" not in header.at and (date := next(one_each, "")):
-        found["ended_at"] = date
-    if not header.results():
-        lines = defaultdict[tuple[str, ...], list[int]](list)
-        for n, race in enumerate(races):
-            lines[race].append(n)
-        named = {
-            ours: [name for name in (*numbers, *of_kind["time"]) if _ends_in(name, ours)] for ours in RESULTS
-        }
-        scores = [name for name in numbers if not TOTAL.fullmatch(plain(name))]
-        placed = [name for name in numbers if all(_ranked(texts[name], race) for race in lines.values())]
-        kinds = [*named.items(), ("place", placed), ("time", of_kind["time"]), ("score", scores)]
-        ours, names = next(filter(itemgetter(1), kinds), ("place", []))
-        found[ours] = names[0] if len(names) == 1 else ""  # several may be races
-        if ours == "time" and (laps := [name for name in numbers if _ends_in(name, "laps")]):
-            found["laps"] = laps[0]
-    return found if all(found.values()) and any(players) else {}
+    for name in of_kind["date"] if "ended_at" not in header.at else ():
+        if _runs([*zip(races, texts[name], strict=True)]) == _runs(races):
+            found.setdefault("ended_at", name)
+    result = {} if header.results() else _result(texts, of_kind, races)
+    return found | result if (header.results() or result) and any(players) else {}
+
+
+def _result(
+    texts: Mapping[str, Sequence[str]], of_kind: Mapping[str, list[str]], races: Sequence[tuple[str, ...]]
+) -> dict[str, str]:
+    """Return the only column that may be a place, a time or a score, and that of laps beside a time."""
+    lines = defaultdict[tuple[str, ...], list[int]](list)
+    for n, race in enumerate(races):
+        lines[race].append(n)
+    numbers, times = of_kind["number"], of_kind["time"]
+    kinds = [(ours, [name for name in (*numbers, *times) if _ends_in(name, ours)]) for ours in RESULTS]
+    placed = [name for name in numbers if all(_ranked(texts[name], race) for race in lines.values())]
+    scores = [name for name in numbers if not TOTAL.fullmatch(plain(name))]
+    kinds += [("place", placed), ("time", times), ("score", scores)]
+    ours, names = next(filter(itemgetter(1), kinds), ("", []))
+    if len(names) != 1:  # several may be races
+        return {}
+    laps = next((name for name in numbers if ours == "time" and _ends_in(name, "laps")), None)
+    return {ours: names[0]} | ({"laps": laps} if laps else {})
+
+
+def _like_names(texts: Sequence[str]) -> tuple[bool, int, int]:
+    """Return a key by which names of players come last: without digits, many, and changing often."""
+    return not any(each.isdigit() for text in texts for each in text), len({*texts}), _runs(texts)
 
 
 def _ends_in(name: str, ours: str) -> bool:

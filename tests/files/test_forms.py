@@ -287,6 +287,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ('{"lines": [{"car": {"driver": "Ann"}, "timing": {"raceTime": 1811000, "lapCount": 2}}, {"car": {"driver": "Bo"}, "timing": {"raceTime": 640000, "lapCount": 1}}]}', ["time=timing raceTime", "laps=timing lapCount"]),
         ("Lauf,Etappe,Fahrer,Platz\nA,1,Ann,1\nA,1,Bo,2\nA,2,Ann,2\nA,2,Bo,1\n", ["'Ann' is in 2 lines", "race=Lauf+Etappe", "--twice first"]),
         ("Saal,Fahrer,Platz,Startzeit,Nummer\nA,Ann,1,9:00,4\nA,Bo,2,9:10,5\nB,Ann,2,9:00,5\nB,Bo,1,9:05,6\n", ["race=Saal"]),
+        ("Vlucht,Baas,Ring,Plaats\nA,Ann,NL1,1\nA,Bo,NL2,2\nA,Cy,NL3,3\n", ["player=Baas"]),
         # Results that most likely mean another thing.
         ("Lap,1st,2nd\n1,Ann,Bo\n2,Bo,Ann\n", ["places after each lap"]),
         ("Rank,NOC,Gold,Silver\n1,A,10,5\n2,B,8,9\n", ["no column player"]),
