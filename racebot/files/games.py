@@ -7,10 +7,12 @@ import reprlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from racebot.files import cells
 from racebot.files.cells import ABSENT, KNOWN, SIGNS, UNPLAYED, BadCellError
 from racebot.files.options import Header, plain
+from racebot.files.rows import Row
 
 _SCORES = [form.replace("score", word) for word in KNOWN["scores"] for form in KNOWN["scores_of"]]
 _FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
@@ -36,6 +38,22 @@ class Lines:
     note: str = ""
     skip: int = 0
     races: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table whose layout is known, and the first of its rows.
+
+    `where` has the texts that a row needs, by the column's position.
+    """
+
+    path: Path
+    rows: Iterator[Row]
+    header: list[str]
+    where: Mapping[int, Iterable[str]]
+    lines: Lines
+    notes: list[str]
+    sample: Sequence[list[str]]
 
 
 def two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:

@@ -7,7 +7,7 @@ of two players; or a race with its players in columns 1st, 2nd, 3rd.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, product
 from pathlib import Path
@@ -23,7 +23,7 @@ from racebot.files.evidence import (
     only_text,
     strays,
 )
-from racebot.files.games import Line, Lines, in_order, two_players
+from racebot.files.games import Grid, Line, Lines, in_order, two_players
 from racebot.files.guess import ask_about_repeated_players, refusal
 from racebot.files.options import (
     RACE_NAME,
@@ -44,18 +44,6 @@ _LAST_HEADER, _SAMPLE = 15, 500
 """Most rows in which the names of columns are looked for, and rows by which a layout is recognized."""
 _TELL = {"race", "player", *RESULTS}
 """Columns by which the line with the names of columns is told."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table whose layout is known; `where` has the texts that a row needs, by the column's position."""
-
-    path: Path
-    rows: Iterator[Row]
-    header: list[str]
-    where: Mapping[int, Iterable[str]]
-    lines: Lines
-    notes: list[str]
 
 
 def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
@@ -94,7 +82,7 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
                     there = f"there are {few(header.names, 20)}"
                     raise PayloadError(f"{path}: --where: no column {few(lacking)}: {there}")
                 where = {header.find(name) or 0: texts for name, texts in options.where.items()}
-                return Grid(path, body, [*names, *header.names[len(names) :]], where, found, notes)
+                return Grid(path, body, [*names, *header.names[len(names) :]], where, found, notes, below)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header, below
     raise refusal(path, *best, options)

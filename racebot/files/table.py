@@ -17,9 +17,9 @@ from datetime import UTC, datetime, timedelta
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import DNF, DONE, DQ, NOBODY, NOTHING, SIGNS, BadCellError, Meaning, PlayerNames
-from racebot.files.games import Line
-from racebot.files.layout import Grid
-from racebot.files.options import COLUMNS, FLAGS, OF_ONE, RESULTS, ReadOptions, Twice, few, padded, plain
+from racebot.files.games import Grid, Line
+from racebot.files.guess import fix_for_two
+from racebot.files.options import FLAGS, RESULTS, ReadOptions, Twice, few, padded, plain
 from racebot.files.ranking import Ranking, Result
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, UNKNOWN, Entrant, RaceResult
@@ -32,7 +32,6 @@ MOST_PROBLEMS = 10
 FIRST_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 """The end of the first race of a file without dates. Each further race ends a minute later."""
 Find = Callable[[str], Entrant]
-_OF_LINES = {"session", "type", "class", "category", "division", "phase", "group", "heat", "attempt", "round"}
 
 
 @dataclass(slots=True)
@@ -211,22 +210,9 @@ class TableReader:
             unused[f"left out by --twice {twice}"].append(result.number)
             results[key] = min(before, result, key=self.ranking.key) if twice is Twice.BEST else before
         else:
-            columns, where, column = self._columns, "this file, which has no column race,", "race=NAME"
-            free = [name for name in self._table.header if name not in "+".join(columns.values()).split("+")]
-            if "race" in columns:
-                where, races = "this race", [name for name in free if plain(name) in COLUMNS["race"]]
-                more = columns.get("ended_at") or "".join(races[:1])
-                column = f"race={columns['race']}+{more}" if more else "race=Season+Round"
-            mine = columns.get("player", "NAME")
-            if number := [name for name in free if OF_ONE.search(plain(name))]:
-                column += f", or player={number[0]},name={mine} if two share a name"
-            elif club := [name for name in free if plain(name) in cells.KNOWN["names"]["teams"]]:
-                column += f", or player={mine}+{club[0]} if two share a name"
-            if kind := [name for name in free if plain(name) in _OF_LINES]:
-                column += f", or choose lines by --where {cells.quoted(kind[0])}=TEXT"
+            where = "this race" if "race" in self._columns else "this file, which has no column race,"
             problem = f"{reprlib.repr(result.entrant.name)} is already in {where} in line {before.number}"
-            fix = f"remove one, or add --twice first, --twice best, or --columns {column}"
-            raise BadCellError("player", f"{problem}: {fix}")
+            raise BadCellError("player", f"{problem}: {fix_for_two(self._table)}")
 
     def _result(self, number: int, line: Line) -> Result | None:
         """Read the result of a line, or return None for a player who did not start, or if it has none."""
