@@ -11,11 +11,13 @@ from pathlib import Path
 
 from racebot.errors import PayloadError
 from racebot.files import cells
-from racebot.files.cells import ABSENT, KNOWN, BadCellError
-from racebot.files.options import TOTAL, Header, few
+from racebot.files.cells import ABSENT, DONE, KNOWN, BadCellError
+from racebot.files.options import RESULTS, TOTAL, Header, few
 
 _MOST = 100
 """Most places of a race that are compared, each with all others."""
+_OUT = {word for word, means in cells.WORDS.items() if means is not DONE and word.isalpha()}
+_WHOLE = re.compile("total|tot|final|finish|result|net|gesamt|time")
 _READERS = {"place": cells.place, "time": cells.microseconds, "score": cells.number}
 
 
@@ -73,6 +75,35 @@ def are_titles(path: Path, header: Header, below: Sequence[list[str]], title: st
         return True
     fix = "If so, add a column race; if not, remove these lines"
     raise PayloadError(f"{path}: do {few([*blocks])} name the races below them? {fix}")
+
+
+def ask_about_words(path: Path, header: Header, below: Sequence[list[str]]) -> None:
+    """Refuse a table if a column that is not used says that somebody with a result did not finish."""
+    placed = [any(cells.is_result(text) for text in header.texts(row, *RESULTS).values()) for row in below]
+    for at in range(len(header.names)) if "status" not in header.at else ():
+        texts = [row[at].lower() for row in below]
+        results = _WHOLE.match(header.plain[at]) and any(map(cells.is_result, texts))
+        out = (
+            own and (results or text[3:]) and text in _OUT for text, own in zip(texts, placed, strict=True)
+        )
+        if at not in header.used and header.names[at] and any(out):
+            own = cells.quoted(f"status={header.names[at]}")
+            problem = f"{header.names[at]!r} says of somebody with a result that there is none"
+            raise PayloadError(f"{path}: {problem}: add --columns {own}, or status= if it says another thing")
+
+
+def ask_about_places(path: Path, header: Header, below: Sequence[list[str]]) -> None:
+    """Refuse a table with two columns of places that differ, as a seat or a start and a finish do."""
+    used = header.at.get("place", ())
+    known = [
+        at for at, name in enumerate(header.plain) if name in KNOWN["columns"]["place"] and at not in used
+    ]
+    for at in known if used and "status" not in header.at else ():
+        pairs = [(_value("place", row[used[0]]), _value("place", row[at])) for row in below]
+        differ = any(one != two for one, two in pairs if one is not None and two is not None)
+        if differ and math.inf not in {two for _, two in pairs}:
+            one, two = (cells.quoted(f"place={header.names[each]}") for each in (used[0], at))
+            raise PayloadError(f"{path}: two columns of places that differ: add --columns {one} or {two}")
 
 
 def strays(

@@ -19,7 +19,9 @@ from racebot.files.evidence import (
     are_places,
     are_titles,
     ask_about_groups,
+    ask_about_places,
     ask_about_times,
+    ask_about_words,
     only_text,
     strays,
 )
@@ -174,14 +176,23 @@ class _Recognizer:
             if has_race and not has_player and len(columns) > 1 and differ:
                 return self._wide(False, columns)
         if has_player and header.results():
-            if self.options.twice is None and "list" not in header.at and "proof" not in self.options.known:
-                ask_about_repeated_players(self.path, header, self.below)
-            if header.results() == ["time"] and "time" not in self.options.columns:
-                ask_about_times(self.path, header, self.below)
-            if "place" not in header.at and "race" not in self.options.columns:
-                ask_about_groups(self.path, header, self.below)
+            self._ask()
             return Lines(lambda _, row: [header.texts(row)], header.titles())
         return None
+
+    def _ask(self) -> None:
+        """Refuse lines of entrants that may be read in two ways, unless options say how."""
+        path, header, below, told = self.path, self.header, self.below, self.options.columns
+        if self.options.twice is None and "list" not in header.at and "proof" not in self.options.known:
+            ask_about_repeated_players(path, header, below)
+        if header.results() == ["time"] and "time" not in told:
+            ask_about_times(path, header, below)
+        if "place" not in header.at and "race" not in told:
+            ask_about_groups(path, header, below)
+        if "place" not in told:
+            ask_about_places(path, header, below)
+        if "status" not in told:
+            ask_about_words(path, header, below)
 
     def _once(self) -> bool:
         """Return whether each player is in one line, as where a line is a player in all races."""

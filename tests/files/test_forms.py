@@ -83,7 +83,6 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "titles and counts within": ("Pos,Driver,Laps\n1,Ann,9\nNot classified\nDNF,Bo,3\n,Entries,2\n", {}, {"t": "Ann | Bo"}, "1 line without a result (the first is line 3)"),
     "games of teams with names": ('{"matches": [{"homeTeam": {"id": 1, "name": "Ann"}, "awayTeam": {"id": 2, "name": "Bo"}, "score": {"home": 0, "away": 2}}]}', {}, {"t-000002": "Bo Ann"}, "a race of two"),
     "JSON of GraphQL": ('{"edges": [{"node": {"rank": 1, "player": {"name": "Ann"}, "status": "FINISHED"}}, {"node": {"rank": 2, "player": {"name": "Bo"}, "status": "FORFEIT"}}]}', {}, {"t": "Ann | Bo"}, "1 × 'FORFEIT'"),
-    "JSON of rounds with names": ('{"rounds": [{"name": "R1", "results": [{"place": 1, "participant": {"displayName": "Ann"}, "state": "Retired"}]}]}', {}, {"R1": "Ann"}, "column 'state' may say who finished: --columns status=state"),
     "JSON of columns": ('{"race": {"0": "A", "1": "A"}, "driver": {"0": "Ann", "1": "Bo"}, "pos": {"0": 2, "1": 1}}', {}, {"A": "Bo Ann"}, "place=pos"),
     "counts beside dates, and equals in French": ("Nom,3/3/2026,13/3/2026,Played\nAnn,1er,2,2\nBo,2ème ex,1,2\nCy,2ème ex aequo,-,1\n", {}, {"3/3/2026": "Ann Bo=Cy", "13/3/2026": "Bo Ann"}, "not used: 'Played'"),
     "places from 0": ("race,player,rank\na,Ann,0\na,Bo,1\na,Cy,-1\n", {"columns": "score=rank", "lowest_wins": True}, {"a": "Cy Ann Bo"}, "1 × -1, apart from the rest: if that means no finish, add --words dnf=-1"),
@@ -289,6 +288,9 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Lauf,Etappe,Fahrer,Platz\nA,1,Ann,1\nA,1,Bo,2\nA,2,Ann,2\nA,2,Bo,1\n", ["'Ann' is in 2 lines", "race=Lauf+Etappe", "--twice first"]),
         ("Saal,Fahrer,Platz,Startzeit,Nummer\nA,Ann,1,9:00,4\nA,Bo,2,9:10,5\nB,Ann,2,9:00,5\nB,Bo,1,9:05,6\n", ["race=Saal"]),
         ("Vlucht,Baas,Ring,Plaats\nA,Ann,NL1,1\nA,Bo,NL2,2\nA,Cy,NL3,3\n", ["player=Baas"]),
+        ('{"rounds": [{"name": "R1", "results": [{"place": 1, "participant": {"displayName": "Ann"}, "state": "Retired"}]}]}', ["--columns status=state"]),
+        ("Pos,Driver,Run 1,Total\n1,Ann,44.1,44.1\n2,Bo,DNF,45.0\n3,Cy,46.0,DNF\n", ["'Total' says", "status=Total, or status="]),
+        ("Race,Driver,Position,Rank\nA,Ann,1,2\nA,Bo,2,1\n", ["place=Position or place=Rank"]),
         # Results that most likely mean another thing.
         ("Lap,1st,2nd\n1,Ann,Bo\n2,Bo,Ann\n", ["places after each lap"]),
         ("Rank,NOC,Gold,Silver\n1,A,10,5\n2,B,8,9\n", ["no column player"]),
