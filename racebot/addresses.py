@@ -279,8 +279,8 @@ def versus(other: str) -> str:
 
 
 def link(source: str, target: str) -> str:
-    """Return a relative link from the page at `source` to `target`. Both are paths from the root."""
-    here, there = quote(source).split("/"), quote(target).split("/")
+    """Return a relative link from the page at `source` to `target`, the path of a route."""
+    here, there = source.split("/"), target.split("/")
     same, most = 0, min(len(here), len(there)) - 1
     while same < most and here[same] == there[same]:
         same += 1

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
@@ -32,7 +32,7 @@ from racebot.ledger.rows import (
 )
 from racebot.text.format import exact_time
 
-_LAST = 2**63 - 1
+LAST = 2**63 - 1
 """No sequence number is larger."""
 
 
@@ -65,7 +65,7 @@ class Ratings(LedgerTable):
         """Return the last number of a leaderboard's sequence, in which races without effect have one, too."""
         return as_int(self._connection.value("SELECT count(*) FROM rated WHERE leaderboard = ?", board.key))
 
-    def counting(self, board: Leaderboard, until: int = _LAST) -> int:
+    def counting(self, board: Leaderboard, until: int = LAST) -> int:
         """Return how many races up to a number count: those that no order keeps from it."""
         sql = (
             "SELECT count(*) FROM rated WHERE leaderboard = ? AND sequence <= ?"
@@ -77,6 +77,12 @@ class Ratings(LedgerTable):
         """Return the names of a leaderboard's rated races, in order."""
         sql = "SELECT race FROM rated WHERE leaderboard = ? ORDER BY sequence"
         return [as_text(row["race"]) for row in self._connection.rows(sql, board.key)]
+
+    def racers(self, board: Leaderboard, first: int, last: int = LAST) -> set[str]:
+        """Return the players whose ratings changed between two numbers of a leaderboard's sequence."""
+        # By sequence: the index by player would be read as a whole.
+        sql = "SELECT DISTINCT +player FROM changes WHERE leaderboard = ? AND sequence BETWEEN ? AND ?"
+        return {row[0] for row in self._connection.rows(sql, board.key, first, last)}
 
     def get(self, board: Leaderboard, race: str) -> RatedRow | None:
         """Return a race with its changes on a leaderboard, or None if it does not count there."""
@@ -112,7 +118,7 @@ class Ratings(LedgerTable):
         sql = "SELECT 1 FROM rated WHERE leaderboard = ? AND race = ?"
         return bool(self._connection.value(sql, board.key, race))
 
-    def rows(self, board: Leaderboard, first: int = 0, last: int = _LAST) -> list[RatedRow]:
+    def rows(self, board: Leaderboard, first: int = 0, last: int = LAST) -> list[RatedRow]:
         """Return the races of a leaderboard's sequence with their changes, in order, between two numbers."""
         query = "SELECT * FROM {} WHERE leaderboard = ? AND sequence BETWEEN ? AND ? ORDER BY sequence"
         changes: dict[int, list[sqlite3.Row]] = defaultdict(list)
@@ -232,55 +238,37 @@ class Standings(LedgerTable):
         return moment_of(at) if at else None
 
     def before(
-        self, board: Leaderboard, sequence: int, players: Iterable[str] | None = None
+        self,
+        board: Leaderboard,
+        sequence: int,
+        rate: Callable[[list[State]], list[float]],
+        players: Iterable[str] | None = None,
     ) -> list[Standing]:
-        """Return the standings before a sequence number, of the players, or of these, who have raced since.
+        """Return everybody's standing before a sequence number, or these players', if they had raced.
 
-        `standings_before` adds their ratings and last races, which are those of now. Players whose first race
-        on the leaderboard comes later have zero races.
+        `rate` computes ratings, which changes do not hold. A race that is deleted and waits to be rated again
+        has no time: if it was the only one, the last race was long ago.
         """
-        chosen = "" if players is None else " AND player IN (SELECT value FROM json_each(?3))"
-        # By player, all rows of a small index are read. By sequence, only later rows are, which are large.
-        last = self._connection.value("SELECT max(sequence) FROM rated WHERE leaderboard = ?", board.key)
-        group = "player" if sequence < 0.8 * (last or 0) else "+player"
-        sql = (
-            "SELECT player, state_before, 0.0, points_before, races_before, finishes - finished, wins - won,"  # noqa: S608
-            f" last_race_at, '', {_HIDDEN} FROM (SELECT leaderboard, player, min(sequence) AS sequence,"
-            "  sum(place IS NOT NULL) AS finished, sum(place IS 1) AS won FROM changes"
-            f"  WHERE leaderboard = ?1 AND sequence >= ?2{chosen} GROUP BY {group})"
-            " CROSS JOIN changes USING (leaderboard, sequence, player)"
-            " LEFT JOIN standings USING (leaderboard, player)"
-        )
-        these = [] if players is None else [json.dumps(list(players))]
-        return standings_of(self._connection.rows(sql, board.key, sequence, *these))
-
-    def last_races_before(
-        self, board: Leaderboard, sequence: int, players: Iterable[str]
-    ) -> dict[str, datetime]:
-        """Return when the last race of each player before a sequence number ended.
-
-        Players without one, or whose only one is deleted and waits to be rated again, have a time long ago.
-        """
+        chosen = "" if players is None else " AND player IN (SELECT value FROM json_each(?5))"
         # A race counts from its end, unless it was recorded late or has a date in the future. Only then may
         # an earlier one end later.
         sql = (
-            "SELECT wanted.value, ended_at, coalesce(ended_at < counted_at, 1) OR EXISTS ("
-            "  SELECT 1 FROM races WHERE +category = ?4 AND ended_at > counted_at)"
-            " FROM json_each(?3) AS wanted CROSS JOIN rated ON leaderboard = ?1 AND sequence = ("
-            "  SELECT max(sequence) FROM changes INDEXED BY changes_by_player"
-            "  WHERE leaderboard = ?1 AND player = wanted.value AND sequence < ?2)"
-            " LEFT JOIN races ON races.name = race"
+            "SELECT player, state_after, 0.0, points_after, races_before + 1, finished, won, coalesce("  # noqa: S608
+            "  CASE WHEN ended_at >= counted_at AND NOT EXISTS ("
+            "   SELECT 1 FROM races WHERE +category = ?3 AND ended_at > counted_at) THEN ended_at"
+            "  ELSE (SELECT max(ended_at) FROM changes AS earlier INDEXED BY changes_by_player"
+            "   CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
+            "   WHERE leaderboard = ?1 AND earlier.player = last.player AND sequence < ?2) END, ?4),"
+            f" '', {_HIDDEN} FROM (SELECT leaderboard, player, max(sequence) AS sequence,"
+            "  count(place) AS finished, count(*) FILTER (WHERE place = 1) AS won"
+            "  FROM changes INDEXED BY changes_by_player"
+            f"  WHERE leaderboard = ?1 AND sequence < ?2{chosen} GROUP BY player) AS last"
+            " CROSS JOIN changes USING (leaderboard, sequence, player)"
+            " CROSS JOIN rated USING (leaderboard, sequence) LEFT JOIN races ON races.name = race"
         )
-        latest = (
-            "SELECT max(ended_at) FROM changes INDEXED BY changes_by_player"
-            " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
-            " WHERE leaderboard = ?1 AND sequence < ?2 AND player = ?3"
-        )
-        found = self._connection.rows(sql, board.key, sequence, json.dumps(list(players)), board.category)
-        ends = {player: ended_at for player, ended_at, _ in found}
-        for player in (player for player, _, may_be_earlier in found if may_be_earlier):
-            ends[player] = self._connection.value(latest, board.key, sequence, player)
-        return {player: moment_of(at) if at else START.counted_at for player, at in ends.items()}
+        values = [board.key, sequence, board.category, START.counted_at]
+        values += [] if players is None else [json.dumps(list(players))]
+        return standings_of(self._connection.rows(sql, *values), rate)
 
     def replace(self, board: Leaderboard, standings: Sequence[Standing], *, every: bool = False) -> None:
         """Replace these players' standings, or everybody's. A player without races loses the standing."""

@@ -344,12 +344,15 @@ def parts_of(text: object) -> tuple[tuple[str, int], ...]:
 
 
 @readable("standing", REBUILD)
-def standings_of(rows: Sequence[sqlite3.Row]) -> list[Standing]:
-    """Return standings, given rows that begin with the columns of their fields, in order."""
+def standings_of(
+    rows: Sequence[sqlite3.Row], rate: Callable[[list[State]], list[float]] | None = None
+) -> list[Standing]:
+    """Return standings, given rows that begin with the columns of their fields. `rate` computes ratings."""
     columns: list[Any] = list(zip(*rows, strict=True))
     for kind, column in zip((str, str, float, int, int, int, int, str), columns, strict=False):
         for found in set(map(type, column)) - {kind}:
             raise TypeError(f"{found.__name__} in place of {kind.__name__}")
     if columns:
         columns[1], columns[7] = states_of(columns[1]), map(_moment, columns[7])
+        columns[2] = rate(columns[1]) if rate else columns[2]
     return list(map(Standing, *columns[: len(Standing._fields)])) if columns else []

@@ -6,11 +6,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
+from sqlite3 import Row
 from typing import Annotated, Any, Self, overload
 
 import numpy as np
 from pydantic import Field, InstanceOf, WithJsonSchema
 
+from racebot.ledger.ratings import LAST
 from racebot.ledger.rows import Change, Leaderboard, Standing, as_int, as_text
 from racebot.ledger.store import Ledger
 from racebot.queries import Place
@@ -26,7 +28,7 @@ from racebot.queries.standings import (
 )
 from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters
-from racebot.text.format import exact_time
+from racebot.standings.rater import standings_before
 
 MOVEMENT_WINDOW = timedelta(days=7)
 """Movement is measured over this time before the leaderboard's last race."""
@@ -171,11 +173,8 @@ def leaderboard_report(
     limit: int | None = None,
 ) -> LeaderboardReport:
     """Return a leaderboard as it is now, or as it was at a time, with at most `limit` players, best first."""
-    everybody, races = ledger.standings.now(board), ledger.ratings.counting(board)
-    last = None if at is None else ledger.ratings.sequence_until(board, at)
-    if last is not None:
-        races = ledger.ratings.counting(board, last)
-        everybody = everybody_before(ledger, board, last + 1, everybody)
+    last = LAST if at is None else ledger.ratings.sequence_until(board, at)
+    everybody = ledger.standings.now(board) if at is None else standings_before(ledger, board, last + 1)
     latest = latest_of(everybody)
     since = None if latest is None else latest - MOVEMENT_WINDOW
     unranked_too = listed_of(everybody, replace(listing, minimum_finishes=0), latest)
@@ -199,7 +198,7 @@ def leaderboard_report(
         goals=board.goals,
         model=board.model,
         parameters=board.parameters,
-        races=races,
+        races=ledger.ratings.counting(board, last),
         minimum_finishes=listing.minimum_finishes,
         inactive_days=listing.inactive_days,
         provisional_races=listing.provisional_races,
@@ -235,9 +234,7 @@ def new_places(
         return {}
     states = np.array([change.after for change in changes])
     ratings = registry.create(board.model, board.parameters).rating(states).tolist()
-    before = ledger.standings.now(board)
-    if sequence is not None:
-        before = everybody_before(ledger, board, sequence, before)
+    before = ledger.standings.now(board) if sequence is None else everybody_before(ledger, board, sequence)
     latest, after = latest_of(before) or ended_at, dict(before)
     for change, rating in zip(changes, ratings, strict=True):
         row = before.get(change.player)
@@ -261,6 +258,24 @@ def place_among(
     return above + 1 if finishes and is_active else None, listed
 
 
+def neighbors(
+    ledger: Ledger, board: Leaderboard, listing: Listing, player: PlacedPlayer
+) -> list[tuple[bool, str]]:
+    """Return the listed players directly above (`True`) and below a listed player."""
+    named = "player, (SELECT name FROM shown_players WHERE id = player) AS name"
+    above = (
+        "AND rating >= ?4 AND (rating > ?4 OR (name COLLATE NOCASE, player) < (?5, ?6))"
+        " ORDER BY rating, name COLLATE NOCASE DESC, player DESC LIMIT 1"
+    )
+    below = (
+        "AND rating <= ?4 AND (rating < ?4 OR (name COLLATE NOCASE, player) > (?5, ?6))"
+        " ORDER BY rating DESC, name COLLATE NOCASE, player LIMIT 1"
+    )
+    own = player.rating, player.name, player.id
+    sides = ((True, above), (False, below)) if player.place else ()
+    return [(side, row[0]) for side, end in sides for row in _rows(ledger, board, listing, named, end, *own)]
+
+
 def board_totals(ledger: Ledger, board: Leaderboard, listing: Listing) -> BoardTotals:
     """Return the size of a leaderboard, much faster than the whole report."""
     return BoardTotals(
@@ -275,19 +290,21 @@ def _counts(
     ledger: Ledger, board: Leaderboard, listing: Listing, rating: float = float("inf")
 ) -> tuple[int, int]:
     """Return the number of listed players rated above `rating`, and the number of all listed players."""
-    sql = (
-        "SELECT coalesce(sum(rating > ?4), 0), count(*) FROM standings INDEXED BY standings_by_rating"
-        " WHERE leaderboard = ?1 AND finishes >= ?2 AND last_race_at >= ?3"
-        " AND player NOT IN (SELECT player FROM hidden_players)"
-    )
-    ((above, listed),) = ledger.connection.rows(
-        sql,
-        board.id,
-        listing.minimum_finishes,
-        exact_time(listing.earliest(ledger.standings.latest_race(board))),
-        rating,
-    )
+    ((above, listed),) = _rows(ledger, board, listing, "coalesce(sum(rating > ?4), 0), count(*)", "", rating)
     return as_int(above), as_int(listed)
+
+
+def _rows(
+    ledger: Ledger, board: Leaderboard, listing: Listing, columns: str, end: str, *values: object
+) -> list[Row]:
+    """Read columns of the listed players. `end` ends the query; its values are numbered from `?4`."""
+    sql = (
+        f"SELECT {columns} FROM standings INDEXED BY standings_by_rating"  # noqa: S608 - constants
+        " WHERE leaderboard = ?1 AND finishes >= ?2 AND last_race_at >= ?3"
+        f" AND player NOT IN (SELECT player FROM hidden_players) {end}"
+    )
+    earliest = listing.earliest(ledger.standings.latest_race(board))
+    return ledger.connection.rows(sql, board.id, listing.minimum_finishes, earliest, *values)
 
 
 def races_without_changes(ledger: Ledger, board: Leaderboard) -> dict[str, int]:

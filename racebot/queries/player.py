@@ -240,7 +240,7 @@ def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1)
         " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
         " WHERE leaderboard = ?1 AND player = ?2 AND note IS NOT ?4 ORDER BY sequence DESC LIMIT ?3"
     )
-    rows = ledger.connection.stream(sql, leaderboard, player, limit, RATED_LATER)
+    rows = ledger.connection.rows(sql, leaderboard, player, limit, RATED_LATER)
     found = []
     for race, sequence, ended_at, place, goal, before, after, races_before, result in rows:
         entrants = entrants_of(race, result)

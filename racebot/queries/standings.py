@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from operator import attrgetter
 
+from racebot.ledger.ratings import LAST
 from racebot.ledger.rows import START, Leaderboard, Standing
 from racebot.ledger.store import Ledger
 from racebot.scoring.rules import Rules
@@ -58,13 +59,20 @@ def listing_of(settings: Settings, board: Leaderboard) -> Listing:
 
 
 def everybody_before(
-    ledger: Ledger, board: Leaderboard, first: int, now: Mapping[str, Standing], last: int | None = None
+    ledger: Ledger,
+    board: Leaderboard,
+    first: int,
+    later: Mapping[str, Standing] | None = None,
+    last: int = LAST,
 ) -> dict[str, Standing]:
-    """Return the standings before race `first` of the sequence, given those of now, or after race `last`."""
-    sql = "SELECT DISTINCT player FROM changes WHERE leaderboard = ? AND sequence BETWEEN ? AND ?"
-    raced = None if last is None else [row[0] for row in ledger.connection.rows(sql, board.key, first, last)]
-    undone = {each.player: each for each in standings_before(ledger, board, first, raced)}
-    return {each.player: each for each in (dict(now) | undone).values() if each.races}
+    """Return the standings before race `first` of the sequence, given `later` ones: after race `last`."""
+    end = min(last, ledger.ratings.count(board))
+    if first < 0.8 * end:  # most players have raced since
+        return standings_before(ledger, board, first)
+    raced = ledger.ratings.racers(board, first, end)
+    later = ledger.standings.now(board) if later is None else later
+    others = {player: each for player, each in later.items() if player not in raced}
+    return others | standings_before(ledger, board, first, raced)
 
 
 def listed_of(rows: Mapping[str, Standing], listing: Listing, latest: datetime | None) -> list[Standing]:

@@ -188,12 +188,11 @@ def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None)
             f"{board.model} and {source.model}; use one model that can carry over for both"
         )
     sequence, _ = ledger.ratings.sequence_at(source, Position(moment))
-    undone = {each.player: each for each in ledger.standings.before(source, sequence)}
-    standings = (ledger.standings.now(source) | undone).values()
-    before = {each.player: each.state for each in standings if each.races}
+    before = standings_before(ledger, source, sequence)
     if not before:
         return {}
-    states = model.carried(np.array(list(before.values())), board.carry.factor, board.carry.most_races)
+    states = np.array([each.state for each in before.values()])
+    states = model.carried(states, board.carry.factor, board.carry.most_races)
     return dict(zip(before, map(tuple, states.tolist()), strict=True))
 
 
@@ -211,23 +210,11 @@ def current_states(ledger: Ledger, board: Leaderboard, players: Sequence[str]) -
 
 def standings_before(
     ledger: Ledger, board: Leaderboard, sequence: int, players: Iterable[str] | None = None
-) -> list[Standing]:
-    """Return the standings before a sequence number, of the players, or of these, who have raced since.
-
-    Those whose first race comes later have zero races.
-    """
-    undone = ledger.standings.before(board, sequence, players)
-    raced = {each.player: each for each in undone if each.races}
-    if not raced:
-        return undone
-    states = np.array([each.state for each in raced.values()])
-    ratings = registry.create(board.model, board.parameters).rating(states).tolist()
-    ends = ledger.standings.last_races_before(board, sequence, raced)
-    before = [
-        each._replace(rating=rating, last_race_at=ends[each.player])
-        for each, rating in zip(raced.values(), ratings, strict=True)
-    ]
-    return before + [each for each in undone if not each.races]
+) -> dict[str, Standing]:
+    """Return everybody's standing before a sequence number, or these players', by player."""
+    model = registry.create(board.model, board.parameters)
+    earlier = ledger.standings.before(board, sequence, lambda s: model.rating(np.array(s)).tolist(), players)
+    return {each.player: each for each in earlier}
 
 
 def _moved(old: Standing | None, change: Change, rating: float, ended_at: datetime) -> Standing:

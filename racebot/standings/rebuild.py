@@ -212,10 +212,13 @@ class RatedAgain:
 
     def _load(self, players: Collection[str] | None) -> None:
         """Begin with the standings before the first race, of these players or of all who have raced since."""
-        earlier = standings_before(self._ledger, self._board, self._sequence, players)
-        self._known.update(each.player for each in earlier)
-        self._unrated.update((each.player, each) for each in earlier if not each.races)
-        self._rater.load(each for each in earlier if each.races)
+        raced = self._ledger.ratings.racers(self._board, self._sequence)
+        raced = raced if players is None else raced.intersection(players)
+        earlier = standings_before(self._ledger, self._board, self._sequence, raced)
+        self._known |= raced
+        new = raced - earlier.keys()
+        self._unrated |= {each: Standing(each, (), 0, 0, 0, 0, 0, START.counted_at) for each in new}
+        self._rater.load(earlier.values())
 
 
 def _start(

@@ -18,10 +18,11 @@ from racebot.queries.leaderboard import (
     LeaderboardReport,
     board_totals,
     leaderboard_report,
+    neighbors,
     new_places,
 )
 from racebot.queries.odds import odds
-from racebot.queries.player import PlayedRace, PlayerReport, played_races, player_report
+from racebot.queries.player import PlayedRace, PlayerReport, played_races, player_report, player_standing
 from racebot.queries.race import race_report
 from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
@@ -90,6 +91,20 @@ def test_equal_ratings_share_a_place(ledger: Ledger) -> None:
     assert [(place, name) for place, name, _ in listed] == [
         (1, "Fay"), (2, "Ann"), (2, "Cy"), (4, "Ed"), (5, "Bo"), (5, "Di"), (7, "Gus"),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("listing", [Listing(), Listing(minimum_finishes=2)])
+def test_neighbors_of_a_player_are_those_on_the_leaderboard(ledger: Ledger, listing: Listing) -> None:
+    pairs = ["ann bo", "cy di", "ed fay", "gus hal"]  # equal ratings
+    board = merge(ledger, [result(f"r{n}", pair) for n, pair in enumerate([*pairs, *pairs[:3]])])
+    ids = [each.id for each in leaderboard_report(ledger, board, listing).players]
+    sides = zip(ids, [None, *ids], [*ids[1:], None], strict=False)
+    for player, *around in sides:
+        standing = existing(player_standing(ledger, board, listing, player))
+        found = dict(neighbors(ledger, board, listing, standing))
+        assert [found.get(True), found.get(False)] == around
+    unlisted = existing(player_standing(ledger, board, Listing(minimum_finishes=9), "id-ann"))
+    assert neighbors(ledger, board, listing, unlisted) == []
 
 
 def test_players_with_few_finishes_are_not_listed(ledger: Ledger, board: Leaderboard) -> None:

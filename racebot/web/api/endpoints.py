@@ -232,7 +232,7 @@ def _addressed(view: LedgerView, record: AnyRecord, race: str) -> types.Addresse
 
 def page_of(view: LedgerView, path: str) -> str:
     """Return the address of a page, relative to the front page if the pages' address is unknown."""
-    return "/".join(filter(None, [view.publication.url, quote(path)]))
+    return "/".join(filter(None, [view.publication.url, path]))
 
 
 def _part(request: PageRequest, total: int) -> types.ListPage:

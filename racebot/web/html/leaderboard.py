@@ -228,8 +228,11 @@ def race_pages(
     if number is not None and not 1 <= number <= older:
         return None
     current = 1 if number is None else older + 2 - number
-    links = [link(request.path, address(number=page)) for page in (None, *range(older, 0, -1))]
-    return *race_span(total, number), pager(current, older + 1, lambda position: links[position - 1])
+
+    def page_link(position: int) -> str:
+        return link(request.path, address(number=None if position == 1 else older + 2 - position))
+
+    return *race_span(total, number), pager(current, older + 1, page_link)
 
 
 def _chosen(

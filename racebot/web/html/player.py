@@ -1,16 +1,17 @@
 """Render a player's pages: one leaderboard, races, opponents, all leaderboards, comparisons."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
 from typing import Any
 
 from racebot import addresses
 from racebot.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
-from racebot.queries.leaderboard import ListedPlayer
+from racebot.queries.leaderboard import neighbors
 from racebot.queries.player import (
     OpponentRecord,
     PlayerRecord,
+    PlayerStanding,
     compared,
     fastest_of_goals,
     meetings,
@@ -69,15 +70,17 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
 
 def _neighbors(
     request: PageRequest, board: Board, record: PlayerRecord
-) -> list[tuple[bool, LeagueStanding | ListedPlayer, OpponentRecord | None]]:
-    """Return who is above a player and who below, each with the record."""
-    view, own, records = request.view, record.standing.id, {each.id: each for each in record.opponents}
-    table, listed = view.ordering_league(board), view.report(board).players
-    ids = [each.id for each in table.standings] if table else [row.player for row in listed.rows]
-    at = ids.index(own) if own in ids else len(ids) + 1
+) -> list[tuple[bool, LeagueStanding | PlayerStanding | None, OpponentRecord | None]]:
+    """Return the players above and below a player, each with the record."""
+    view, own, records = request.view, record.standing, {each.id: each for each in record.opponents}
+    table = view.ordering_league(board)
+    if table is None:
+        next_to = neighbors(view.ledger, board.stored, board.listing, own)
+        return [(is_above, view.standing(board, each), records.get(each)) for is_above, each in next_to]
+    ids = [each.id for each in table.standings]
+    at = ids.index(own.id) if own.id in ids else len(ids) + 1
     around = [other for other in (at - 1, at + 1) if 0 <= other < len(ids)]
-    chosen: Sequence[LeagueStanding | ListedPlayer] = table.standings if table else listed
-    return [(other < at, chosen[other], records.get(ids[other])) for other in around]
+    return [(other < at, table.standings[other], records.get(ids[other])) for other in around]
 
 
 def or_comparison(page: Callable[..., Content]) -> Callable[..., Content]:

@@ -166,7 +166,7 @@ class LedgerView:
         self._live = live
         self.publication = publication
         of_boards = (self.category_face, self.report, self.league, self.events, self.recap, self.totals)
-        for kept in (*of_boards, self.standing, self.player, self.race):
+        for kept in (*of_boards, self.last_race, self.standing, self.player, self.race):
             most = _STANDINGS if kept == self.standing else _REMEMBERED
             setattr(self, kept.__name__, lru_cache(most)(kept))
 
@@ -257,7 +257,11 @@ class LedgerView:
         return [each for each in self.boards if each.category == board.category]
 
     def by_last_race(self, boards: Iterable[Board]) -> list[Board]:
-        return sorted(boards, key=lambda each: self.totals(each).last_race_at or _LONG_AGO, reverse=True)
+        return sorted(boards, key=self.last_race, reverse=True)
+
+    def last_race(self, board: Board) -> datetime:
+        """Return when a leaderboard's last race ended, long ago if there is none."""
+        return self.ledger.standings.latest_race(board.stored) or _LONG_AGO
 
     def latest_races(self, limit: int) -> list[tuple[Board, RaceRow]]:
         """Return the last races of all leaderboards, the newest first, each race once."""
