@@ -109,7 +109,9 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
     for name, column in texts.items():
         of_kind["" if cells.is_date(name) else _kind(column)].append(name)
     found = dict[str, str]()
-    if any(_share(texts[one], texts[two]) for one, two in combinations(of_kind["name"], 2)):
+    most = max((len({*texts[name]}) for name in of_kind["name"]), default=0)
+    many = [name for name in of_kind["name"] if 2 * len({*texts[name]}) >= most]
+    if any(_share(texts[one], texts[two]) for one, two in combinations(many, 2)):
         return found
     players = [header.texts(row).get("player", "") for row in below]
     if "player" not in header.at:
@@ -147,7 +149,7 @@ def _result(
     kinds = [(ours, [name for name in (*numbers, *times) if _ends_in(name, ours)]) for ours in RESULTS]
     placed = [name for name in numbers if all(_ranked(texts[name], race) for race in lines.values())]
     scores = [name for name in numbers if not TOTAL.fullmatch(plain(name))]
-    kinds += [("place", placed), ("time", times), ("score", scores)]
+    kinds += [("place", placed), ("place", of_kind["won"]), ("time", times), ("score", scores)]
     ours, names = next(filter(itemgetter(1), kinds), ("", []))
     if len(names) != 1:  # several may be races
         return {}
@@ -157,7 +159,11 @@ def _result(
 
 def _like_names(texts: Sequence[str]) -> tuple[bool, int, int]:
     """Return a key by which names of players come last: without digits, many, and changing often."""
-    return not any(each.isdigit() for text in texts for each in text), len({*texts}), _runs(texts)
+    return not any(map(_has_digit, texts)), len({*texts}), _runs(texts)
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))
 
 
 def _ends_in(name: str, ours: str) -> bool:
@@ -172,13 +178,15 @@ def _runs(texts: Sequence[object]) -> int:
 
 
 def _kind(column: Sequence[str]) -> str:
-    """Return `date`, `time`, `number` or `name`, or nothing if the cells are of several kinds."""
+    """Return `date`, `time`, `number`, `won` or `name`, or nothing if the cells are of several kinds."""
     texts = {cells.told(text) for text in column}
     texts = {text for text in texts if text.lower() not in _NO_RESULT}
     if not texts or all(map(cells.is_date, texts)):
         return "date" if texts else ""
     results = sum(map(cells.is_result, texts))
-    kind = "time" if any(":" in text for text in texts) else "number"
+    kind = (
+        "time" if any(":" in text for text in texts) else "number" if any(map(_has_digit, texts)) else "won"
+    )
     return kind if results == len(texts) else "" if results else "name"
 
 

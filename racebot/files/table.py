@@ -422,6 +422,13 @@ class TableReader:
         if "ended_at" not in self._columns and self._find is None:
             order = f"no dates: the races count in the order of {self._order}"
             yield order if self._order else "dates: those in the names of races"
+        scores = (each.score for race in self._races.values() for each in race.results.values())
+        if any(score is not None for score in scores):
+            lowest, highest = (
+                "the lowest score wins",
+                "the highest score wins, or the lowest by --lowest-wins",
+            )
+            yield lowest if self._options.lowest_wins else highest
         if self._said:
             common = self._said.most_common(12)
             shown = ", ".join(f"{n} × {word!r} as {cells.MEANINGS[means]}" for (word, means), n in common)
