@@ -57,10 +57,11 @@ _YEAR = r"(?P<year>\d{4}|\d\d)"
 _DATES = [
     re.compile(form + r"(?!\d)(?P<rest>.*)", re.IGNORECASE)
     for form in (
-        rf"(?P<day>\d{{1,2}})(?P<sign>[/.-])(?P<month>\d{{1,2}})(?P=sign){_YEAR}",
+        rf"(?P<day>\d{{1,2}})(?P<sign>[/.-]) ?(?P<month>\d{{1,2}})(?P=sign) ?{_YEAR}",
         r"(?P<year>\d{4})(?P<sign>[/.-])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})",
         rf"(?:[a-z]+,? )?{_DAY}[ -]{_MONTH},?[ -]{_YEAR}",
         rf"(?:[a-z]+,? )?{_MONTH} {_DAY},? {_YEAR}",
+        r"(?P<year>\d{4})年(?P<month>\d{1,2})月(?P<day>\d{1,2})日",
     )
 ]
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -258,7 +259,7 @@ def is_date(text: str) -> bool:
     for month_first in (True, False):
         with suppress(BadCellError):
             moment(text, month_first)
-            return re.search(r"\d[/.\- ]\w|\w \d", text) is not None
+            return re.search(r"\d[/.\-年 ] ?\w|\w \d", text) is not None
     return False
 
 

@@ -124,13 +124,19 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
     if not _are_apart(races, players):
         # The numbers of races stand together, those of laps do not.
         blocks = [name for name in of_kind["number"] if _runs(texts[name]) == len({*texts[name]})]
-        for name in (*of_kind["name"], *of_kind["date"], *blocks):
-            apart = [(*race, text) for race, text in zip(races, texts[name], strict=True)]
-            if name not in found.values() and _are_apart(apart, players):
-                found["race"], races = "+".join([*header.titles("race").values(), name]), apart
-                break
-        else:
+        keys = [name for name in (*of_kind["name"], *of_kind["date"], *blocks) if name not in found.values()]
+        own = header.titles("race").values()
+        told = {
+            (*own, name): [(*race, text) for race, text in zip(races, texts[name], strict=True)]
+            for name in keys
+        }
+        told |= {(name,): [(text,) for text in texts[name]] for name in keys}
+        apart = {names: each for names, each in told.items() if _are_apart(each, players)}
+        if not apart:
             return {}
+        places = [header.texts(row).get("place", "") for row in below]
+        names = next((names for names, each in apart.items() if _places_of(each, places)), next(iter(apart)))
+        found["race"], races = "+".join(names), apart[names]
     for name in of_kind["date"] if "ended_at" not in header.at else ():
         if _runs([*zip(races, texts[name], strict=True)]) == _runs(races):
             found.setdefault("ended_at", name)
@@ -142,12 +148,9 @@ def _result(
     texts: Mapping[str, Sequence[str]], of_kind: Mapping[str, list[str]], races: Sequence[tuple[str, ...]]
 ) -> dict[str, str]:
     """Return the only column that may be a place, a time or a score, and that of laps beside a time."""
-    lines = defaultdict[tuple[str, ...], list[int]](list)
-    for n, race in enumerate(races):
-        lines[race].append(n)
     numbers, times = of_kind["number"], of_kind["time"]
     kinds = [(ours, [name for name in (*numbers, *times) if _ends_in(name, ours)]) for ours in RESULTS]
-    placed = [name for name in numbers if all(_ranked(texts[name], race) for race in lines.values())]
+    placed = [name for name in numbers if _places_of(races, texts[name])]
     scores = [name for name in numbers if not TOTAL.fullmatch(plain(name))]
     kinds += [("place", placed), ("place", of_kind["won"]), ("time", times), ("score", scores)]
     ours, names = next(filter(itemgetter(1), kinds), ("", []))
@@ -201,6 +204,9 @@ def _are_apart(races: Sequence[tuple[str, ...]], players: Sequence[str]) -> bool
     return len({*zip(races, players, strict=True)}) == len(players) >= 2 * len({*races})
 
 
-def _ranked(texts: Sequence[str], lines: Sequence[int]) -> bool:
-    own = (cells.told(texts[n]) for n in lines)
-    return are_places([text for text in own if text.lower() not in _NO_RESULT])
+def _places_of(races: Sequence[tuple[str, ...]], texts: Sequence[str]) -> bool:
+    """Return whether the texts are places from 1 in each race."""
+    by_race = defaultdict[tuple[str, ...], list[str]](list)
+    for race, text in zip(races, map(cells.told, texts), strict=True):
+        by_race[race] += [text] if text.lower() not in _NO_RESULT else []
+    return all(map(are_places, by_race.values()))

@@ -21,7 +21,7 @@ from racebot.files.guess import apart
 from racebot.files.layout import recognized
 from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions
 from racebot.files.ranking import DOUBTS
-from racebot.files.rows import File, Rows
+from racebot.files.rows import File, Rows, visible
 from racebot.files.table import FIRST_DAY, Find, TableReader
 from racebot.races.result import Entrant, RaceResult
 from racebot.text.format import counted, timer
@@ -171,7 +171,7 @@ def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) ->
             found = read_exported(file.lines(), left_out)
         elif file.kind == "json":
             parts = any("part" in name.split("+") for name in (*options.where, *options.columns.values()))
-            found = read_document(file.text().read(), left_out, parts=parts)
+            found = read_document(visible(file.text().read()), left_out, parts=parts)
     except (ValueError, csv.Error, PayloadError) as error:
         raise PayloadError(f"{file.path}: {error}") from None
     if found is None:

@@ -36,6 +36,14 @@ MOST_COLUMNS = 2_500
 LONGEST_LINE = 2**20
 
 
+_INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))
+
+
+def visible(text: str) -> str:
+    """Return a text without marks of direction and of breaks, which programs leave in cells."""
+    return text if text.isascii() else text.translate(_INVISIBLE)
+
+
 @dataclass(frozen=True, slots=True)
 class File:
     """A file's name and bytes. Standard input is called `stdin`."""
@@ -101,7 +109,7 @@ class File:
             chosen = f"read the sheet {name!r}, one of {len(names)}: --sheet NAME reads another"
             numbered = enumerate(cells, start=1)
             notes = [chosen] if names[1:] else []
-            yield notes, ((number, [cell.strip() for cell in row]) for number, (_, row) in numbered)
+            yield notes, ((number, [visible(cell).strip() for cell in row]) for number, (_, row) in numbered)
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of a text, or raise a PayloadError for too many, or for one that is too long."""
@@ -111,7 +119,7 @@ class File:
         while line := text.readline(LONGEST_LINE):
             if len(line) == LONGEST_LINE:
                 raise PayloadError(f"a line with more than {LONGEST_LINE:,} characters: remove some")
-            yield line
+            yield visible(line)
 
     def _text_rows(self, separator: str) -> Iterator[Row]:
         reader = csv.reader(self.lines(), strict=True, delimiter=separator)

@@ -99,7 +99,8 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "words in other spellings": ("race,player,place\na,Ann,1\na,Bo,D.N.F.\na,Cy,DNF (engine)\na,Di,DQ'd\na,Ed,n.p.\n", {}, {"a": "Ann | Bo Cy Di"}, "2 × 'DNF' as not finished"),
     "numbers as statuses": ("player,place,status\nAnn,1,1\nBo,2,3\n", {}, {"t": "Ann Bo"}, "2 numbers in the column of statuses not read"),
     "units and a total": ("player,time\n,(min)\nAnn,10\nBo,12\nTotal,22\n", {}, {"t": "Ann Bo"}, "1 line of a total (the first is line 5)"),
-    "invisible marks in names": ("race,player,place\na,\u200bAnn,1\na,Bo,2\nb,Ann\u200f,2\nb,Bo,1\n", {}, {"a": "\u200bAnn Bo", "b": "Bo \u200bAnn"}, "one person each"),
+    "dates with spaces, and in Chinese": ("date,player,place\n4. 4. 2026,Ann,1\n4. 4. 2026,Bo,2\n2026年3月7日,Bo,1\n2026年3月7日,Ann,2\n", {}, {"4. 4. 2026": "Ann Bo", "2026年3月7日": "Bo Ann"}, "first race: '2026年3月7日', 2026-03-07"),
+    "invisible marks in names": ("race,player,place\na,\u200bAnn,1\na,Bo,2\nb,Ann\u200f,2\nb,Bo,1\n", {}, {"a": "Ann Bo", "b": "Bo Ann"}, ""),
     "thousands of empty columns": (f"player,place{',' * 9_000}\nAnn,2{',' * 9_000}\nBo,1\n", {}, {"t": "Bo Ann"}, ""),
     "a cup beside races": ("Player,Cup,R1,R2\nAnn,Gold,1,2\nBo,Gold,2,1\n", {}, {"R1": "Ann Bo", "R2": "Bo Ann"}, "columns not used: 'Cup'"),
     "a number beside races": ("Player,Form,Spa,Imola\nAnn,95,1,2\nBo,87,2,1\n", {"columns": "unused=Form"}, {"Spa": "Ann Bo", "Imola": "Bo Ann"}, "columns not used: 'Form'"),
@@ -293,6 +294,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Pos,Driver,Run 1,Total\n1,Ann,44.1,44.1\n2,Bo,DNF,45.0\n3,Cy,46.0,DNF\n", ["'Total' says", "status=Total, or status="]),
         ("Race,Driver,Position,Rank\nA,Ann,1,2\nA,Bo,2,1\n", ["place=Position or place=Rank"]),
         ('[{"match": 1, "name": "Ann", "won": true}, {"match": 1, "name": "Bo", "won": false}]', ["--columns place=won"]),
+        ("WK,Lauf,Name,Platz\nA,1,Ann,1\nA,1,Bo,3\nA,2,Cy,2\nB,1,Ann,2\nB,1,Cy,1\n", ["race=WK,"]),
         # Results that most likely mean another thing.
         ("Lap,1st,2nd\n1,Ann,Bo\n2,Bo,Ann\n", ["places after each lap"]),
         ("Rank,NOC,Gold,Silver\n1,A,10,5\n2,B,8,9\n", ["no column player"]),
