@@ -13,32 +13,11 @@ from itertools import chain, islice, product
 from pathlib import Path
 
 from racebot.errors import PayloadError
-from racebot.files import cells
+from racebot.files import cells, evidence
 from racebot.files.cells import ABSENT, KNOWN, SIGNS
-from racebot.files.evidence import (
-    are_places,
-    are_titles,
-    ask_about_groups,
-    ask_about_places,
-    ask_about_times,
-    ask_about_words,
-    only_text,
-    strays,
-)
 from racebot.files.games import Grid, Line, Lines, in_order, two_players
 from racebot.files.guess import ask_about_repeated_players, refusal
-from racebot.files.options import (
-    RACE_NAME,
-    RESULTS,
-    TOTAL,
-    Header,
-    Layout,
-    ReadOptions,
-    few,
-    padded,
-    plain,
-    two_lines,
-)
+from racebot.files.options import RESULTS, TOTAL, Header, Layout, ReadOptions, few, padded, plain, two_lines
 from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.text.format import counted
 
@@ -65,8 +44,9 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
             second = names is not row
             below = [padded(row, len(names)) for row in rest[second:]]
             header = Header(names, options, below, alike=not known)
-            title = next(filter(None, map(only_text, (row for _, row in start[:at][::-1]))), "")
-            if titled := are_titles(path, header, below, title):
+            title = next(filter(None, map(evidence.only_text, (row for _, row in start[:at][::-1]))), "")
+            columns = {*_Recognizer(path, header, below, options).results()} - header.used
+            if titled := len(columns) < 2 and evidence.are_titles(path, header, below, title):
                 below = [row for _, row in _below_titles(enumerate(below), header.names, title)]
                 header = Header([*names, "race"], options, below, alike=not known)
             found = None if header.missing else _Recognizer(path, header, below, options).lines()
@@ -95,8 +75,8 @@ def _below_titles(rows: Iterable[Row], names: list[str], title: str) -> Iterator
     width = len(names)
     for number, given in rows:
         row = padded(given, width)
-        title = only_text(row) or title
-        if row != names and any(row) and not only_text(row):
+        title = evidence.only_text(row) or title
+        if row != names and any(row) and not evidence.only_text(row):
             yield number, [*row[:width], title, *row[width:]]
 
 
@@ -129,7 +109,7 @@ class _Recognizer:
         """Return how to turn the rows into lines, or None if the line has no names of columns."""
         header, layout = self.header, self.options.layout
         has_player, has_race = "player" in header.at, bool({"race", "ended_at"} & header.at.keys())
-        columns = self._results()
+        columns = self.results()
         people = {row[header.at.get("player", (0,))[0]] for row in self.below} & {*header.names} - {""}
         if len(people) > 2 and not any(map(cells.is_result, people)):
             fix = "write a line for each game, with columns player1, player2 and result"
@@ -146,7 +126,7 @@ class _Recognizer:
                 note = f"one race: {names} are parts of {header.names[whole]!r} (if not: --layout players)"
                 return Lines(lambda _, row: [header.texts(row)], header.titles(), note=note)
             if parts or (alone and header.results() and len(others) > 1):
-                if all(map(self._names_race, parts or others)):
+                if all(map(header.names_race, parts or others)):
                     return self._wide(True, columns)
                 fix = "Add --layout long for one race, or --layout players"
                 raise PayloadError(f"{self.path}: one race, or a race in each of the columns {names}? {fix}")
@@ -166,9 +146,14 @@ class _Recognizer:
                     raise PayloadError(f"{self.path}: {few(beside)} beside several players in a line: {fix}")
                 return in_order(header, ordered, self.path.stem, self.below)
             rest = [at for at, name in enumerate(header.names) if name and at not in header.used]
-            if header.results() == ["place"] and not has_player and rest and all(map(self._names_race, rest)):
+            if (
+                header.results() == ["place"]
+                and not has_player
+                and rest
+                and all(map(header.names_race, rest))
+            ):
                 return self._wide(True, rest, of_players=True)
-            alike = not has_race or all(map(self._names_race, others))
+            alike = not has_race or all(map(header.names_race, others))
             if has_player and not header.results() and len(others) > 1 and alike:
                 return self._wide(True, columns)
             named = [tuple(header.texts(row, "race", "ended_at").items()) for row in self.below if any(row)]
@@ -186,20 +171,20 @@ class _Recognizer:
         if self.options.twice is None and "list" not in header.at and "proof" not in self.options.known:
             ask_about_repeated_players(path, header, below)
         if header.results() == ["time"] and "time" not in told:
-            ask_about_times(path, header, below)
+            evidence.ask_about_times(path, header, below)
         if "place" not in header.at and "race" not in told:
-            ask_about_groups(path, header, below)
+            evidence.ask_about_groups(path, header, below)
         if "place" not in told:
-            ask_about_places(path, header, below)
+            evidence.ask_about_places(path, header, below)
         if "status" not in told:
-            ask_about_words(path, header, below)
+            evidence.ask_about_words(path, header, below)
 
     def _once(self) -> bool:
         """Return whether each player is in one line, as where a line is a player in all races."""
         names = [name for row in self.below if (name := self.header.texts(row)["player"])]
         return len({*names}) == len(names)
 
-    def _results(self) -> list[int]:
+    def results(self) -> list[int]:
         """Return the columns that hold places, times, scores or words only, and that are no totals."""
         words, found = {*cells.WORDS, *self.options.words, *ABSENT}, []
         # In a wide table, a column `place` or `points` is the standing after all races.
@@ -217,9 +202,6 @@ class _Recognizer:
                 if any(texts) and (texts <= words or 2 * results >= len(texts - words) > 0):
                     found.append(at)
         return found
-
-    def _names_race(self, at: int) -> bool:
-        return RACE_NAME.fullmatch(self.header.plain[at]) is not None or cells.is_date(self.header.names[at])
 
     def _wide(self, by_player: bool, columns: Sequence[int], *, of_players: bool = False) -> Lines | None:
         """Read rows that are a race, a player, or a place with players in cells, and columns of others."""
@@ -240,7 +222,7 @@ class _Recognizer:
             told, columns = self._of_each(columns, "player" if of_players else told)
         names = [row[key[0]] for row in below] if by_player else [header.names[at] for at in columns]
         people = list(filter(None, names))
-        races = (self._names_race(at) and not header.names[at].isdecimal() for at in columns)
+        races = (header.names_race(at) and not header.names[at].isdecimal() for at in columns)
         if people and all(map(cells.is_date, people) if by_player else races):
             fix = "races" if by_player else "players, and --columns player=NAME if it is not the first"
             raise PayloadError(f"{self.path}: players named {few(people, 3)}: add --layout {fix}")
@@ -258,9 +240,9 @@ class _Recognizer:
             if any(cells.is_result(row[at]) for row in below if row[at]):
                 raise PayloadError(f"{self.path}: column {at + 1} has results and no name: add its name")
         if not of_players and "unused" not in self.options.columns:
-            named = [at for at in columns if by_player and self._names_race(at)]
+            named = [at for at in columns if by_player and header.names_race(at)]
             texts = {at: [row[at] for row in rows] for at in columns}
-            doubts, lines_of_sums = strays(kind, texts, named, by_player=by_player)
+            doubts, lines_of_sums = evidence.strays(kind, texts, named, by_player=by_player)
             if unsure := [header.names[at] for at in doubts] or [rows[n][key[0]] for n in lines_of_sums]:
                 what, leave = (theirs, f"unused={'+'.join(unsure)}") if doubts else (ours, "")
                 leave = f"add --columns {cells.quoted(leave)}" if leave else "remove it"
@@ -306,7 +288,7 @@ class _Recognizer:
         races = zip(*rows, strict=True) if by_player else rows
         known = ([text for text in race if text not in words and cells.is_result(text)] for race in races)
         numbers = list(filter(None, known))
-        placed = sum(map(are_places, numbers))
+        placed = sum(map(evidence.are_places, numbers))
         if any(":" in text for race in numbers for text in race):
             if placed:
                 fix = "keep those of one kind, or add --columns place=NAME or time=NAME for one race"

@@ -305,6 +305,10 @@ class Header:
                     return names.index(text)
         return None
 
+    def names_race(self, at: int) -> bool:
+        """Return whether a column is named like one race of several."""
+        return RACE_NAME.fullmatch(self.plain[at]) is not None or cells.is_date(self.names[at])
+
     def results(self) -> list[str]:
         """Return which columns of results there are."""
         return [name for name in RESULTS if name in self.at]
