@@ -26,7 +26,7 @@ _UNITS = re.compile(
     r"(?:(\d{1,9}(?:\.\d{1,20})?) ?s(?:e[a-z]*)?)? ?(?:(\d{1,12}) ?m(?:illi)?s(?:ec[a-z]*)?)?",
     re.IGNORECASE | re.ASCII,
 )
-_SMALL = re.compile(r"(\d+)(?::(\d\d):(?=\d{3}$)|\.(\d\d)[.,](?=\d{1,3}$))", re.ASCII)
+_SMALL = re.compile(r"(\d+)(?::(\d\d):(?=\d{3}$)|\.(\d\d)(?:,|\.(?=\d{3}$))(?=\d{1,3}$))", re.ASCII)
 """The begin of a time such as 1:58:345 or 1.43,88, which has a third part of a second."""
 _LAST_UNIT = re.compile(r"(?<=\d)(?:(h)|m) ?(\d\d)$", re.IGNORECASE | re.ASCII)
 _PRIMES = str.maketrans("'′’hH\"″”", ":::::...", " ")
@@ -35,6 +35,7 @@ _MARK = re.compile(
 )
 POINTED = re.compile(r"^[1-9]\d{0,2}[.,]\d{3}$")
 _WITH_WORD = re.compile(r"[(\[]?(\d[\d.]*) ?([a-z]{2,})[)\]]?|(.*\S) ?[(\[]([a-z]{2,})[)\]]", re.I)
+_WITH_POINTS = re.compile(r"[(\[]?([a-z]{2,}) \d[\d.]*[)\]]?", re.IGNORECASE)
 _BEGINS_WITH_WORD = re.compile(r"([a-z][a-z.' ]*?) ?\*?(?:[(\[,:;–—-].*)?", re.IGNORECASE)
 _FOOTNOTE = re.compile(r"\s*(?:[*†‡§]+|\[(?:\d{1,3}|[a-z])\]|\([CWcw]\))$|[\U0001F1E6-\U0001F1FF]")  # flags
 _GAP = re.compile(r"(?:\+\s*|-(?=[\d:]*(?:\.\d{3}$|\.\d*[1-9]$|:\d)))(\d.*?)\s*(?:s(?:ec)?)?", re.IGNORECASE)
@@ -61,7 +62,7 @@ _DATES = [
         r"(?P<year>\d{4})(?P<sign>[/.-])(?P<month>\d{1,2})(?P=sign)(?P<day>\d{1,2})",
         rf"(?:[a-z]+,? )?{_DAY}[ -]{_MONTH},?[ -]{_YEAR}",
         rf"(?:[a-z]+,? )?{_MONTH} {_DAY},? {_YEAR}",
-        r"(?P<year>\d{4})年(?P<month>\d{1,2})月(?P<day>\d{1,2})日",
+        r"(?P<year>\d{4})[年년] ?(?P<month>\d{1,2})[月월] ?(?P<day>\d{1,2})[日일]",
     )
 ]
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -167,11 +168,13 @@ def place(text: str) -> int:
 
 @lru_cache(maxsize=10_000)
 def number(text: str) -> float:
-    """Read a score, with a decimal point or comma, spaces or several signs of thousands, or `3/6`."""
+    """Read a score, with a decimal point or comma, spaces or several signs of thousands, `3/6`, or a time."""
     if _THOUSANDS.fullmatch(text):
         return float(re.sub(r"\D", "", text))
     if part := _FRACTION.fullmatch(text):
         return int(part[1]) / int(part[2])
+    if ":" in text:
+        return microseconds(text) / 1_000_000
     text = text.strip("$€£% ")
     if _NUMBER.fullmatch(text) is None:
         raise _bad("score", text, "no number: write 12500, without a sign of thousands, or DNF", "dnf", "dns")
@@ -221,8 +224,10 @@ def with_word(text: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=10_000)
 def told(text: str) -> str:
-    """Return the word for no result in a cell such as `5 DNF`, `Ret (engine)` or `D.N.F.`, or the cell."""
+    """Return the word for no result in `5 DNF`, `DNF 5`, `Ret (engine)` or `D.N.F.`, or the text itself."""
     bare = text.strip("()[] ")
+    if (code := _WITH_POINTS.fullmatch(text)) and WORDS.get(code[1].lower(), DONE) is not DONE:
+        return code[1]
     if not text[:1].isalpha():
         return bare if bare.lower() in WORDS else with_word(text)[1] or text
     if text.lower() in WORDS or (match := _BEGINS_WITH_WORD.fullmatch(text)) is None:

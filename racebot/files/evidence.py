@@ -127,9 +127,14 @@ def strays(
         found |= whole - {*named}
     if kind == "score" and by_player and _grow(rows):
         found |= {*read} - {next(iter(read))}
+    values = {at: [*column.values()] for at, column in zip(read, turned, strict=True)}
+    if kind == "score":
+        found |= {at for at, own in values.items() if len(own) > 2 and {*own} == {own[0]} != {0}}
+    if len(named) > 1 and kind != "place":
+        found |= {*read} - {*named}
     if kind == "place" and by_player:
         first = next(iter(read))
-        found |= {at for at, race in zip(read, turned, strict=True) if not _ranked([*race.values()])}
+        found |= {at for at, race in values.items() if not _ranked(race)}
         found |= {first} if read[first] == [*range(1, max(len(rows), 4) + 1)] else set()
         found -= {*named}
     elif kind == "place":

@@ -239,11 +239,14 @@ class _Recognizer:
         for at in (at for at in range(columns[0], len(header.names)) if not header.names[at]):
             if any(cells.is_result(row[at]) for row in below if row[at]):
                 raise PayloadError(f"{self.path}: column {at + 1} has results and no name: add its name")
-        if not of_players and "unused" not in self.options.columns:
+        if not of_players:
             named = [at for at in columns if by_player and header.names_race(at)]
             texts = {at: [row[at] for row in rows] for at in columns}
-            doubts, lines_of_sums = evidence.strays(kind, texts, named, by_player=by_player)
-            if unsure := [header.names[at] for at in doubts] or [rows[n][key[0]] for n in lines_of_sums]:
+            doubts, sums = evidence.strays(kind, texts, named, by_player=by_player)
+            unused = self.options.columns.get("unused")  # empty if each column and line counts
+            doubts = doubts if unused is None else []
+            unsure = [header.names[at] for at in doubts] or [rows[n][key[0]] for n in sums]
+            if unsure and unused != "":
                 what, leave = (theirs, f"unused={'+'.join(unsure)}") if doubts else (ours, "")
                 leave = f"add --columns {cells.quoted(leave)}" if leave else "remove it"
                 fix = f"{leave}, or add --columns unused= if each is a {what}"

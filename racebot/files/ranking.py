@@ -67,9 +67,10 @@ class Ranking:
         as_gaps = len(own) > 2 and rest and leader > 2 * max(rest) and rest == sorted(rest)
         first = min((each.finish_time for each in own if each.finish_time is not None), default=None)
         if first == 0 and not any(each.behind for each in finishers):
+            line = next(each.number for each in finishers if each.entrant.finish_time == 0)
             fix = "write DNF or DNS, or say --words dnf=0:00:00, with the zero as written"
             fix = "add --columns time= to rank by places" if all(each.place for each in own) else fix
-            raise BadCellError("time", f"a time is zero: {fix}")
+            raise BadCellError("time", f"a time is zero in line {line}: {fix}")
         for each in finishers:
             if each.behind and not each.behind[0] and first is not None:
                 each.entrant.finish_time, each.behind = first + each.behind[1], None  # laps stay
@@ -80,8 +81,8 @@ class Ranking:
             shared = places.count(1) > 1 and 2 in places and not any(each.team for each in own)
             self.doubts["without a first"] += min(places) != 1
             self.doubts["two places 1 before a place 2"] += shared
-            if (last := max(places)) > 2 * len(places) and set(str(last)) == {"9"}:
-                self.signs[str(last)] += places.count(last)
+            far = (place for place in places if place > max(2 * len(places), 89))
+            self.signs.update(str(place) for place in far if set(str(place)[:-1]) == {"9"})
         slowest = max((each.finish_time or 0 for each in own if each.place), default=0)
         lacks = [each for each in finishers if not each.entrant.place]
         faster = [each.number for each in lacks if (each.entrant.finish_time or 0) < slowest]

@@ -224,7 +224,8 @@ class TableReader:
             return None
         player, name = self._player(line)
         place, time, score = (self._cell(line, column) for column in RESULTS)
-        time = "" if place and time.lower() in SIGNS["same_time"] else time
+        leads = place.strip(".") == "1" and not time.strip("-–—")  # with a gap of nothing
+        time = "" if place and (leads or time.lower() in SIGNS["same_time"]) else time
         status, word = self._status(line, place, time, score)
         if word:
             self._said[word, status] += 1
@@ -286,9 +287,10 @@ class TableReader:
         unsure, text = False, self._cell(line, "status")
         lower = text.lower()
         if lower and (lower in self._statuses or not cells.is_result(lower)):
-            if self._statuses.get(lower, DONE) is not DONE:
-                return self._statuses[lower], text
-            unsure = lower not in self._statuses
+            word = lower if lower in self._statuses else cells.outcome_of_title(lower)
+            if self._statuses.get(word, DONE) is not DONE:
+                return self._statuses[word], text
+            unsure = word not in self._statuses
             self._says_done |= not unsure
         self._status_numbers += lower.isdecimal() and lower not in self._statuses
         told = [] if lower.isdecimal() and lower in self._statuses else (place, score, time)
@@ -322,9 +324,9 @@ class TableReader:
         """Read unknown words of a column of statuses as not finished, if others in it say finished."""
         words = list(dict.fromkeys(word for _, word in self._unsure))
         if words and not self._says_done:
-            named = cells.quoted(f"dnf={'|'.join(words[:2])}")
-            fix = f"say what it means, as in --words {named}, or add --columns status="
-            problem = f"{', '.join(map(reprlib.repr, words[:5]))} not understood: {fix}"
+            done, dnf = (cells.quoted(f"{word}={'|'.join(words[:5])}") for word in ("done", "dnf"))
+            fix = f"say what it means, as in --words {done} or {dnf}, or add --columns status="
+            problem = f"{few(words, 5)} not understood: {fix}"
             with self._refusing(self._unsure[0][0].number):
                 raise BadCellError("status", problem)
         for result, word in self._unsure:
@@ -441,8 +443,9 @@ class TableReader:
         if ranking.contradictions:
             what = "times count where places" if self._options.by_time else "places count where times"
             yield f"{what} contradict them: {self._lines(ranking.contradictions)}"
-        for sign, count in ranking.signs.items():
-            yield f"{count} × {sign}, apart from the rest: if that means no finish, add --words dnf={sign}"
+        if signs := ranking.signs:
+            shown, option = ", ".join(f"{n} × {sign}" for sign, n in signs.items()), f"dnf={'|'.join(signs)}"
+            yield f"{shown}, apart from the rest: if that means no finish, add --words {cells.quoted(option)}"
 
     @staticmethod
     def _lines(numbers: list[int]) -> str:
