@@ -68,7 +68,7 @@ _DATES = [
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DATE_IN = re.compile(
     r"(?<![\d.])(?:\d{4}([-./])\d\d?\1\d\d?|\d\d?([-./])\d\d?\2\d{4}|20\d\d[01]\d[0-3]\d"
-    rf"|\d\d? (?:{'|'.join(_MONTHS)})[a-z]* \d{{4}}|(?:{'|'.join(_MONTHS)})[a-z]* \d\d?,? \d{{4}})(?!\d)",
+    rf"|(?:\d\d? )?(?:{'|'.join(_MONTHS)})[a-z]* \d{{4}}|(?:{'|'.join(_MONTHS)})[a-z]* \d\d?,? \d{{4}})(?!\d)",
     re.IGNORECASE | re.ASCII,
 )
 _TWELVE_HOURS = re.compile(r"(\d{1,2})(:\d\d(?::\d\d)?) ?([ap])\.?m\.?", re.IGNORECASE)
@@ -254,9 +254,9 @@ def outcome_of_title(text: str) -> str:
 
 
 def date_in(name: str) -> str:
-    """Return the date with its year in a name such as `Quiz 14.01.2026`, or an empty text."""
+    """Return the date with its year in `Quiz 14.01.2026` or `Quiz Jan 2026`, or an empty text."""
     found = _DATE_IN.search(name)
-    return found[0] if found else ""
+    return re.sub(r"^(?=[A-Za-z]+ \d+$)", "1 ", found[0]) if found else ""
 
 
 def is_date(text: str) -> bool:

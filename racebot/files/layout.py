@@ -112,7 +112,7 @@ class _Recognizer:
         columns = self.results()
         people = {row[header.at.get("player", (0,))[0]] for row in self.below} & {*header.names} - {""}
         if len(people) > 2 and not any(map(cells.is_result, people)):
-            fix = "write a line for each game, with columns player1, player2 and result"
+            fix = "write a line for each game, with player1, player2 and result, or for each entrant of it"
             raise PayloadError(f"{self.path}: players in lines and columns: {fix}")
         if layout in {Layout.PLAYERS, Layout.RACES}:
             return self._wide(layout is Layout.PLAYERS, columns)
@@ -139,11 +139,6 @@ class _Recognizer:
                     raise PayloadError(
                         f"{self.path}: places after each lap: keep the last line, or rename Lap"
                     )
-                first = header.plain[ordered[0]]
-                beside = [name for name in header.plain if name[-1:] == "1" and name != first]
-                if first[-1:] == "1" and beside:
-                    fix = "write a line for each player, with a race and a place or score"
-                    raise PayloadError(f"{self.path}: {few(beside)} beside several players in a line: {fix}")
                 return in_order(header, ordered, self.path.stem, self.below)
             rest = [at for at, name in enumerate(header.names) if name and at not in header.used]
             if (

@@ -39,7 +39,7 @@ RACE_NAME = re.compile(rf"(?:{_NUMBERED})? ?\d+|\d+ (?:{_NUMBERED})")
 _BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
 _UNITS, _SEASONS = {*KNOWN["units"]}, ("season", "year", "series", "regatta")
 _SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
-_ORDINAL = re.compile(r"(?:place |pos |position |player ?|p)(\d{1,4})|(\d{1,4})(?:st|nd|rd|th)(?: place)?")
+_ORDINAL = re.compile(r"(?:place |pos |position )(\d{1,4})|(\d{1,4})(?:st|nd|rd|th)(?: place)?")
 
 
 @lru_cache(maxsize=10_000)
@@ -229,6 +229,9 @@ class Header:
                 self.at["player"] = first + (own or last)
         if {"place", "score"} & self.at.keys():
             self.at.pop("laps", None)
+        filled = {ours: sum(bool(row[at[0]]) for row in below) for ours, at in self.at.items()}
+        if 2 * filled.get("time", len(below)) < filled.get("score", 0) and "time" not in given:
+            del self.at["time"]  # that of the winner only
         by_score = "score" in given or not {"place", "time"} & self.at.keys()
         for ours in {"place", "time"} if by_score and "score" in self.at else {"score"}:
             if ours not in given:

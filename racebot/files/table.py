@@ -153,7 +153,7 @@ class TableReader:
         except BadCellError as error:
             column, fix = error.args
             text = re.split("['\"]", fix)[1] if fix[0] in "'\"" else ""
-            kind = column, re.sub(r"\d", "", fix.replace(text, "") if text else fix)
+            kind = column, re.sub(r"\d", "", fix.replace(repr(text), "").replace(f"={text}", ""))
             self._problems[kind].append((number, text, f"column {self._columns.get(column, column)}: {fix}"))
 
     def _raise_problems(self) -> None:

@@ -307,7 +307,8 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Runner,Time\nAnn,59:50:00\nBo,1:02:10\n", ["factor of 30", "h:mm:ss", "time=NAME"]),
         ("Timestamp,Your name,Which race?,Time\n1/3/2026,Ann,Race 1,1:02\n1/3/2026,Bo,Race 1,1:01\n1/3/2026,Cy,Race 2,0:59\n", ['"race=Which race?"']),
         ("Week,Table,Player,Score\n1,A,Ann,10\n1,A,Bo,12\n1,B,Cy,30\n1,B,Di,22\n", ["race=Week+Table; if not, race=Week"]),
-        ("Player 1,Player 2,Player 3,Score 1,Score 2,Score 3\nAnn,Bo,Cy,10,30,20\n", ["a line for each player"]),
+        ("Player 1,Player 2,Player 3,Score 1,Score 2,Score 3\nAnn,Bo,Cy,10,30,20\n", ["write a line for each entrant"]),
+        ("Date,Winner,Player 1,Player 2,Player 3\n2026-03-01,Bo,Ann,Bo,Cy\n", ["write a line for each entrant"]),
         ("Name,Bike,Run,Overall\nAnn,9:00,8:00,1\nBo,9:30,8:40,2\n", ["--columns place=NAME"]),
     ],
 )  # fmt: skip
