@@ -35,8 +35,7 @@ _MARK = re.compile(
 )
 POINTED = re.compile(r"^[1-9]\d{0,2}[.,]\d{3}$")
 _WITH_WORD = re.compile(r"[(\[]?(\d[\d.]*) ?([a-z]{2,})[)\]]?|(.*\S) ?[(\[]([a-z]{2,})[)\]]", re.I)
-_WITH_POINTS = re.compile(r"[(\[]?([a-z]{2,}) \d[\d.]*[)\]]?", re.IGNORECASE)
-_BEGINS_WITH_WORD = re.compile(r"([a-z][a-z.' ]*?) ?\*?(?:[(\[,:;–—-].*)?", re.IGNORECASE)
+_BEGINS_WITH_WORD = re.compile(r"([a-z][a-z.' ]*?) ?\*?(?:[(\[,:;–—-].*| \d[\d.]*)?", re.IGNORECASE)
 _FOOTNOTE = re.compile(r"\s*(?:[*†‡§]+|\[(?:\d{1,3}|[a-z])\]|\([CWcw]\))$|[\U0001F1E6-\U0001F1FF]")  # flags
 _GAP = re.compile(r"(?:\+\s*|-(?=[\d:]*(?:\.\d{3}$|\.\d*[1-9]$|:\d)))(\d.*?)\s*(?:s(?:ec)?)?", re.IGNORECASE)
 _LAPS = re.compile(r"(?i)[+-]? *(\d{1,4}) *(?:l|laps?|lap\(s\)|gir[io]|tours?|runden?|vueltas?)\.?(?: down)?")
@@ -68,7 +67,7 @@ _DATES = [
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DATE_IN = re.compile(
     r"(?<![\d.])(?:\d{4}([-./])\d\d?\1\d\d?|\d\d?([-./])\d\d?\2\d{4}|20\d\d[01]\d[0-3]\d"
-    rf"|(?:\d\d? )?(?:{'|'.join(_MONTHS)})[a-z]* \d{{4}}|(?:{'|'.join(_MONTHS)})[a-z]* \d\d?,? \d{{4}})(?!\d)",
+    rf"|(?:\d\d? )?(?:{'|'.join(_MONTHS)})[a-z]*(?: \d\d?,?)? \d{{4}})(?!\d)",
     re.IGNORECASE | re.ASCII,
 )
 _TWELVE_HOURS = re.compile(r"(\d{1,2})(:\d\d(?::\d\d)?) ?([ap])\.?m\.?", re.IGNORECASE)
@@ -226,16 +225,14 @@ def with_word(text: str) -> tuple[str, str]:
 def told(text: str) -> str:
     """Return the word for no result in `5 DNF`, `DNF 5`, `Ret (engine)` or `D.N.F.`, or the text itself."""
     bare = text.strip("()[] ")
-    if (code := _WITH_POINTS.fullmatch(text)) and WORDS.get(code[1].lower(), DONE) is not DONE:
-        return code[1]
-    if not text[:1].isalpha():
-        return bare if bare.lower() in WORDS else with_word(text)[1] or text
-    if text.lower() in WORDS or (match := _BEGINS_WITH_WORD.fullmatch(text)) is None:
-        return text
-    word = re.sub(r"[.' ]+", " ", match[1]).strip()
-    short = word.replace(" ", "")
-    known = (each for each in (word, short) if each.lower() in WORDS or each.lower() in NOTHING)
-    return next(known, with_word(text)[1] or text)
+    if bare.lower() in WORDS:
+        return bare
+    if (match := _BEGINS_WITH_WORD.fullmatch(bare)) is not None:
+        word = re.sub(r"[.' ]+", " ", match[1]).strip()
+        for each in (word, word.replace(" ", "")):
+            if WORDS.get(each.lower(), DONE) is not DONE or each.lower() in NOTHING:
+                return each
+    return with_word(text)[1] or text
 
 
 def is_result(text: str) -> bool:

@@ -65,36 +65,26 @@ def apart(table: Grid, ours: str) -> str:
     """Return an option that tells races apart in which a player or a first place occurs twice, or none."""
     titles, names = table.lines.columns, table.header
     race = titles.get("race") or titles.get("ended_at", "")
-    taken = {name for each in titles.keys() - {"ended_at"} for name in titles[each].split("+")} | {race, ""}
-    of_keys = *race.split("+"), *titles.get(ours, "").split("+")
-    keys = [names.index(name) for name in of_keys if name in names]
-    rows = {(*row[: len(names)],) for row in table.sample}
-    if ours == "place":
-        rows = {row for row in rows if titles.get(ours) in names and are_places([row[keys[-1]]])}
-    found = {}
-    for at in (at for at, name in enumerate(names) if name not in taken and at not in table.lines.used):
-        texts = {row[at] for row in rows}
-        differ = len({(row[at], *map(row.__getitem__, keys)) for row in rows}) == len(rows)
-        known = not {*KNOWN["groups"], *COLUMNS["race"]}.isdisjoint(plain(names[at]).split())
-        if "" not in texts and differ and (known if ours == "place" else len(texts) < len(rows)):
-            found[names[at]] = not known, len(texts)
-    best = min(found, key=found.__getitem__, default="")
-    return cells.quoted(f"race={'+'.join(filter(None, [race, best]))}") if best else ""
+    keys = [
+        names.index(each) for each in (*race.split("+"), *titles.get(ours, "").split("+")) if each in names
+    ]
+    rows = {(*row,) for row in table.sample if ours != "place" or (keys and are_places([row[keys[-1]]]))}
+    for at, name in enumerate(names):
+        known = {*KNOWN["groups"], *COLUMNS["race"], "date"}.intersection(plain(name).split())
+        if known and len({(row[at], *map(row.__getitem__, keys)) for row in rows}) == len(rows) > 1:
+            return cells.quoted(f"race={'+'.join(filter(None, [race, name]))}")
+    return ""
 
 
 def fix_for_two(table: Grid) -> str:
     """Return what to do about two results of a player in one race."""
-    used, player = (
-        "+".join(table.lines.columns.values()).split("+"),
-        table.lines.columns.get("player", "NAME"),
-    )
-    free = [name for name in table.header if name not in used]
-    race = apart(table, "player") or "race=NAME"
+    titles, race = table.lines.columns, apart(table, "player") or "race=NAME"
     fix = f"remove one, or add --twice first, --twice best, or --columns {race}"
-    if number := [name for name in free if OF_ONE.search(plain(name))]:
-        return f"{fix}, or {cells.quoted(f'player={number[0]},name={player}')} if two share a name"
-    club = [name for name in free if plain(name) in KNOWN["names"]["teams"]]
-    return fix + (f", or {cells.quoted(f'player={player}+{club[0]}')} if two share a name" if club else "")
+    player, used = titles.get("player", "NAME"), "+".join(titles.values()).split("+")
+    free = [name for name in table.header if name not in used]
+    number = [f"player={name},name={player}" for name in free if OF_ONE.search(plain(name))]
+    club = [f"player={player}+{name}" for name in free if plain(name) in KNOWN["names"]["teams"]]
+    return fix + (f", or {cells.quoted((number + club)[0])} if two share a name" if number + club else "")
 
 
 def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:

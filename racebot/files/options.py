@@ -175,10 +175,6 @@ def _may_be_name(text: str) -> bool:
     )
 
 
-def _differ(below: Sequence[Sequence[str]], at: int) -> int:
-    return len({row[at] for row in below})
-
-
 class Header:
     """The names of columns in one line: the file's own `names`, and these in `plain` words.
 
@@ -262,9 +258,8 @@ class Header:
         elif not found and ours == "player":
             self.at.pop("team", None)
             of_team = self._unclaimed(KNOWN["names"]["teams"])
-            if of_team and of_team[0] == max(
-                self.named(below), key=lambda at: _differ(below, at), default=-1
-            ):
+            differ = {at: len({row[at] for row in below}) for at in self.named(below)}
+            if of_team and of_team[0] == max(differ, key=differ.__getitem__, default=-1):
                 self.at[ours] = of_team
 
     def named(self, below: Sequence[Sequence[str]]) -> list[int]:

@@ -117,9 +117,8 @@ class TableReader:
                 if not lines:
                     self._unused["without a result"].append(number)
                 elif alone and len(lines) == 1 and lines[0].get("player"):
-                    raise BadCellError(
-                        "player", "alone in its line: add a place, DNF or DNS, or remove the line"
-                    )
+                    fix = "add a place, DNF or DNS, or remove the line"
+                    raise BadCellError("player", f"alone in its line: {fix}")
                 results += len(lines)
                 if count > MOST_LINES or results > MOST_RESULTS:
                     most = f"{MOST_LINES:,} lines" if count > MOST_LINES else f"{MOST_RESULTS:,} results"
@@ -153,7 +152,7 @@ class TableReader:
         except BadCellError as error:
             column, fix = error.args
             text = re.split("['\"]", fix)[1] if fix[0] in "'\"" else ""
-            kind = column, re.sub(r"\d", "", fix.replace(repr(text), "").replace(f"={text}", ""))
+            kind = column, re.sub(r'[\d"]', "", fix.replace(repr(text), "").replace(f"={text}", ""))
             self._problems[kind].append((number, text, f"column {self._columns.get(column, column)}: {fix}"))
 
     def _raise_problems(self) -> None:
@@ -165,8 +164,7 @@ class TableReader:
             so += f", with {few(texts, 3)}" if texts else ""
             problems.append(f"{self._table.path}, line {number}, {problem}{so}")
         if problems:
-            more = f"{self._table.path}: and {len(problems) - MOST_PROBLEMS} more"
-            raise PayloadError(*problems[:MOST_PROBLEMS], *([more] if problems[MOST_PROBLEMS:] else []))
+            raise PayloadError(*problems[:MOST_PROBLEMS])
 
     def _add(self, number: int, line: Line) -> None:
         if line.get("player", "").lower().rstrip(":") in SIGNS["summaries"] and self._find is None:

@@ -114,6 +114,12 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "a count of players before those in order": ("Date,Players,1st,2nd\n2026-03-01,8,Ann,Bo\n", {}, {"t-000002": "Ann Bo"}, "not used: 'Players'"),
     "a winner by the name of a column": ('{"games": [{"p1": "Ann", "p2": "Bo", "winner": "p2"}]}', {}, {"t-000002": "Bo Ann"}, ""),
     "a race named by a date, too": ("race,day,player,place\nSpa,2026-03-08,Ann,1\nSpa,2026-03-01,Bo,1\n", {"columns": "race=race+day"}, {"Spa 2026-03-08": "Ann", "Spa 2026-03-01": "Bo"}, "ended_at=day"),
+    "codes with points": ("Helm,R1,R2\nAnn,1,2\nBo,2,(DNF 3)\nCy,DNC 3,1\n", {}, {"R1": "Ann Bo", "R2": "Cy Ann | Bo"}, "1 × 'DNC' as not an entrant"),
+    "the gap of the leader": ("Pos;Driver;Interval\n1;Ann;-\n2;Bo;+0.4\n3;Cy;-\n", {}, {"t": "Ann Bo | Cy"}, ""),
+    "times that are left": ("team,left\nAnn,3:05\nBo,12:30\n", {"columns": "player=team,score=left"}, {"t": "Bo Ann"}, ""),
+    "a time of the winner only": ("race,player,points,time\n1,Ann,2,\n1,Bo,3,60.1\n1,Cy,0,\n", {}, {"1": "Bo Ann Cy"}, "not used: 'time'"),
+    "statuses with more words": ("player,place,status\nAnn,1,ok\nBo,2,Retired on lap 5\n", {}, {"t": "Ann | Bo"}, "1 × 'Retired on lap 5' as not finished"),
+    "several signs for no finish": ("player,place\nAnn,1\nBo,2\nCy,9998\nDi,9999\n", {}, {"t": "Ann Bo Cy Di"}, "add --words \"dnf=9998|9999\""),
     "races below their titles": ("Pos,Name,Time\nRace 1,,\n1,Ann,20:10\n2,Bo,20:20\nRace 2,,\nPos,Name,Time\n1,Bo,20:00\nDNS,Ann,\n", {}, {"Race 1": "Ann Bo", "Race 2": "Bo"}, "races named by the lines above them"),
     "races with dates in their titles": ("## Spa – 3 June 2026\nName,Time\nAnn,20:10\nBo,20:20\n\n## Imola – 1 June 2026\nName,Time\nBo,20:00\nAnn,21:00\n", {}, {"Spa – 3 June 2026": "Ann Bo", "Imola – 1 June 2026": "Bo Ann"}, "last race: 'Spa – 3 June 2026', 2026-06-03"),
     "titles that say how entrants ended": ("Rank;Bib;Name\n1;3;Ann\n2;7;Bo\nDisqualified 2nd run;;\n;5;Cy\nDid not start 1st run;;\n;9;Di\n", {}, {"t": "Ann Bo | Cy"}, "1 × 'disqualified' as disqualified, 1 × 'did not start' as not an entrant"),
@@ -255,6 +261,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Name,Time\nElite\nAnn,9:00\nOpen\nBo,9:30\n", ["do 'Elite', 'Open' name the races", "add a column race"]),
         ("Round,Seat,Player,VP,VP %\n1,1,Ann,3,1\n1,2,Bo,2,2\n2,1,Cy,1,3\n2,2,Di,4,5\n3,1,Cy,5,6\n", ["no column place or time or score; line 1"]),
         ("Week,Machine,1st,2nd\n1,A,Ann,Bo\n1,B,Bo,Ann\n2,A,Ann,Bo\n", ["--columns race=Week+Machine"]),
+        ("Runner,3 Jan 2026,10 Jan 2026,Target\nAnn,21:05,20:59,20:30\nBo,21:40,22:10,21:40\n", ["'Target' may be no race"]),
         ("Player,Spa,Spa\nAnn,1,2\nBo,2,1\n", ["column 3", "rename"]),
         ("date,player,place\nlast week,Ann,1\n", ["2026-03-01", "--columns date="]),
         ("Player,Spa,,Imola\nAnn,1,2,1\nBo,2,1,2\n", ["column 3 has results and no name"]),
@@ -338,10 +345,23 @@ def test_results_of_known_programs_are_read(tmp_path: Path, program: str) -> Non
     assert any(f"results of {program}" in note for note in found.notes)
 
 
-def test_sums_after_each_race_are_no_scores(tmp_path: Path) -> None:
-    for text in ("Team,A,B,C\nAnn,25,43,68\nBo,18,43,55\n", "Race,Ann,Bo\nA,25,18\nB,43,43\nC,68,55\n"):
-        with pytest.raises(PayloadError, match="'B', 'C' may be no race"):
-            read(written(tmp_path / "t", text), columns="cells=score")
+@pytest.mark.parametrize(
+    ("content", "stray"),
+    [
+        ("Team,A,B,C\nAnn,25,43,68\nBo,18,43,55\n", "'B', 'C' may be no race"),
+        ("Race,Ann,Bo\nA,25,18\nB,43,43\nC,68,55\n", "'B', 'C' may be no race"),
+        ("Race,Fee,Ann,Bo\nA,20,35,-20\nB,20,-20,60\nC,20,5,-4\n", "'Fee' may be no player"),
+    ],
+)
+def test_sums_after_each_race_are_no_scores(tmp_path: Path, content: str, stray: str) -> None:
+    with pytest.raises(PayloadError, match=stray):
+        read(written(tmp_path / "t", content), columns="cells=score")
+
+
+def test_columns_left_out_do_not_answer_for_lines(tmp_path: Path) -> None:
+    text = "Night,Ann,Bo,Cy,Tip\nA,35,-20,5,1\nB,-20,60,4,2\nNet,15,40,9,3\n"
+    with pytest.raises(PayloadError, match="'Net' may be no race"):
+        read(written(tmp_path / "t", text), layout="races", columns="cells=score,unused=Tip")
 
 
 def test_dates_are_no_players(tmp_path: Path) -> None:
@@ -385,9 +405,9 @@ def test_races_of_a_day_count_in_the_order_of_the_file(tmp_path: Path) -> None:
 
 
 def test_dates_in_names_of_files_count(tmp_path: Path) -> None:
-    for name in ("Quiz 11.02.2026.csv", "Quiz 14.01.2026.csv"):
+    for name in ("Quiz 11.02.2026.csv", "Quiz 14.01.2026.csv", "Quiz March 2026.csv"):
         written(tmp_path / name, "player,place\nAnn,1\nBo,2\n")
-    assert [f"{race.ended_at:%m-%d}" for race in read_races(tmp_path).results] == ["02-11", "01-14"]
+    assert [f"{race.ended_at:%m-%d}" for race in read_races(tmp_path).results] == ["02-11", "01-14", "03-01"]
 
 
 def test_json_in_other_encodings_is_read(tmp_path: Path) -> None:
