@@ -291,8 +291,12 @@ def _of_entrants(found: Iterable[_Found], parts: bool) -> tuple[list[str], list[
         form = "write an object for each entrant, with race, player and place"
         raise PayloadError(f"no races: neither of racetime.gg, nor a list of objects: {form}")
     full = [path for path, (own, told) in tells.items() if own and {"player", "result"} <= told]
-    # What a list of results holds, or has beside it, may be details, unless these are players of teams.
-    ranked = [path for path in full if "result" in tells[path][0] or "player" in _tells(path[-1])]
+    # What stands beside a list of results, or in one of places, may be details, unless it is called players.
+    people = {path for path in full if "player" in _tells("".join(path[-1:]))}
+    ranked = [path for path in full if "result" in tells[path][0] or path in people]
+    places = [path for path in ranked if "place" in tells[path][0]]
+    within = {path for path in ranked for outer in places if path != outer == path[: len(outer)]} - people
+    ranked = [path for path in ranked if path not in within]
     full = ranked or full
     used = {path: " ".join(path) or "top level" for path in full or (path for path, _, _ in kept)}
     lists = sorted(
