@@ -295,7 +295,8 @@ def _of_entrants(found: Iterable[_Found], parts: bool) -> tuple[list[str], list[
     people = {path for path in full if "player" in _tells("".join(path[-1:]))}
     ranked = [path for path in full if "result" in tells[path][0] or path in people]
     places = [path for path in ranked if "place" in tells[path][0]]
-    within = {path for path in ranked for outer in places if path != outer == path[: len(outer)]} - people
+    within = {path for path in ranked for outer in places if path != outer == path[: len(outer)]}
+    within -= {*people, *places}
     ranked = [path for path in ranked if path not in within]
     full = ranked or full
     used = {path: " ".join(path) or "top level" for path in full or (path for path, _, _ in kept)}
