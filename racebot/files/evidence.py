@@ -56,22 +56,18 @@ def only_text(row: Sequence[str]) -> str:
     return texts[0].strip("#* ") if len(texts) == 1 and not cells.is_result(texts[0]) else ""
 
 
-def are_titles(path: Path, header: Header, below: Sequence[list[str]], title: str) -> bool:
-    """Return whether lines with one cell name the races of the entrants below them, or ask."""
+def are_titles(path: Path, header: Header, rows: Sequence[list[str]], repeated: bool) -> bool:
+    """Return whether the last cells of rows, which are titles above them, name their races, or ask."""
     if "player" not in header.at or not header.results() or {"race", "ended_at"} & header.at.keys():
         return False
-    given: list[tuple[str, list[dict[str, str]]]] = [(title, [])]
-    for row in below:
-        if name := only_text(row):
-            given.append((name, []))
-        elif any(row) and row != header.names:
-            given[-1][1].append(header.texts(row))
-    blocks = {name: rows for name, rows in given if rows}
+    blocks = defaultdict[str, list[dict[str, str]]](list)
+    for row in rows:
+        blocks[row[-1]].append(header.texts(row))
     if len(blocks) < 2 or "" in blocks or any(map(cells.outcome_of_title, blocks)):
         return False
-    firsts = [_value("place", rows[0].get("place", "")) for rows in blocks.values()]
-    people = Counter(player for rows in blocks.values() for player in {row["player"] for row in rows})
-    if {*firsts} == {1} or max(people.values()) > 1 or header.names in below:
+    firsts = {_value("place", lines[0].get("place", "")) for lines in blocks.values()}
+    people = Counter(player for lines in blocks.values() for player in {line["player"] for line in lines})
+    if repeated or firsts == {1} or max(people.values()) > 1:
         return True
     fix = "If so, add a column race; if not, remove these lines"
     raise PayloadError(f"{path}: do {few([*blocks])} name the races below them? {fix}")
@@ -83,9 +79,8 @@ def ask_about_words(path: Path, header: Header, below: Sequence[list[str]]) -> N
     for at in range(len(header.names)) if "status" not in header.at else ():
         texts = [row[at].lower() for row in below]
         results = _WHOLE.match(header.plain[at]) and any(map(cells.is_result, texts))
-        out = (
-            own and (results or text[3:]) and text in _OUT for text, own in zip(texts, placed, strict=True)
-        )
+        lines = zip(texts, placed, strict=True)
+        out = (own and (results or text[3:]) and text in _OUT for text, own in lines)
         if at not in header.used and header.names[at] and any(out):
             own = cells.quoted(f"status={header.names[at]}")
             problem = f"{header.names[at]!r} says of somebody with a result that there is none"
@@ -95,10 +90,8 @@ def ask_about_words(path: Path, header: Header, below: Sequence[list[str]]) -> N
 def ask_about_places(path: Path, header: Header, below: Sequence[list[str]]) -> None:
     """Refuse a table with two columns of places that differ, as a seat or a start and a finish do."""
     used = header.at.get("place", ())
-    known = [
-        at for at, name in enumerate(header.plain) if name in KNOWN["columns"]["place"] and at not in used
-    ]
-    for at in known if used and "status" not in header.at else ():
+    known = [at for at, name in enumerate(header.plain) if name in KNOWN["columns"]["place"]]
+    for at in {*known} - {*used} if used and "status" not in header.at else ():
         pairs = [(_value("place", row[used[0]]), _value("place", row[at])) for row in below]
         differ = any(one != two for one, two in pairs if one is not None and two is not None)
         if differ and math.inf not in {two for _, two in pairs}:

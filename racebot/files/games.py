@@ -85,14 +85,8 @@ def two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
             return _EQUAL if draw is not None and row[draw].lower() in draws else _FIRST
         if winner is not None and not cells.is_nobody(row[winner]):
             one, two = (row[at].casefold() for at in pair)
-            won = {
-                **_DRAWN,
-                **_WINNERS,
-                names[0].casefold(): _FIRST,
-                names[1].casefold(): _SECOND,
-                two: _SECOND,
-                one: _FIRST,
-            }
+            won = _DRAWN | _WINNERS | {names[0].casefold(): _FIRST, names[1].casefold(): _SECOND}
+            won |= {two: _SECOND, one: _FIRST}
             if row[winner].casefold() not in won:
                 name = reprlib.repr(row[winner])
                 raise BadCellError("winner", f"{name} is neither of the players, nor draw")

@@ -46,9 +46,8 @@ def refusal(
         fix = f"name yours, perhaps by --columns {_as_option(guess)}{less}"
     else:
         named = ",".join(f"{ours}=NAME" for ours in wanted)
-        fix = (
-            f"name yours by --columns {named}, or write a line for each entrant, with race, player and place"
-        )
+        fix = f"name yours by --columns {named}, or write a line for each entrant, with race, player "
+        fix += "and place"
         if "race" in options.known:
             fix += "; a column for each race or player needs --layout players or races"
     if len(names) == 1 and " " in names[0]:
@@ -65,9 +64,8 @@ def apart(table: Grid, ours: str) -> str:
     """Return an option that tells races apart in which a player or a first place occurs twice, or none."""
     titles, names = table.lines.columns, table.header
     race = titles.get("race") or titles.get("ended_at", "")
-    keys = [
-        names.index(each) for each in (*race.split("+"), *titles.get(ours, "").split("+")) if each in names
-    ]
+    of_us = *race.split("+"), *titles.get(ours, "").split("+")
+    keys = [names.index(each) for each in of_us if each in names]
     rows = {(*row,) for row in table.sample if ours != "place" or (keys and are_places([row[keys[-1]]]))}
     for at, name in enumerate(names):
         known = {*KNOWN["groups"], *COLUMNS["race"], "date"}.intersection(plain(name).split())
@@ -116,10 +114,8 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
         blocks = [name for name in of_kind["number"] if _runs(texts[name]) == len({*texts[name]})]
         keys = [name for name in (*of_kind["name"], *of_kind["date"], *blocks) if name not in found.values()]
         own = header.titles("race").values()
-        told = {
-            (*own, name): [(*race, text) for race, text in zip(races, texts[name], strict=True)]
-            for name in keys
-        }
+        of_all = {name: zip(races, texts[name], strict=True) for name in keys}
+        told = {(*own, name): [(*race, text) for race, text in each] for name, each in of_all.items()}
         told |= {(name,): [(text,) for text in texts[name]] for name in keys}
         apart = {names: each for names, each in told.items() if _are_apart(each, players)}
         if not apart:
@@ -177,9 +173,8 @@ def _kind(column: Sequence[str]) -> str:
     if not texts or all(map(cells.is_date, texts)):
         return "date" if texts else ""
     results = sum(map(cells.is_result, texts))
-    kind = (
-        "time" if any(":" in text for text in texts) else "number" if any(map(_has_digit, texts)) else "won"
-    )
+    kind = "number" if any(map(_has_digit, texts)) else "won"
+    kind = "time" if any(":" in text for text in texts) else kind
     return kind if results == len(texts) else "" if results else "name"
 
 

@@ -46,8 +46,10 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
             header = Header(names, options, below, alike=not known)
             title = next(filter(None, map(evidence.only_text, (row for _, row in start[:at][::-1]))), "")
             columns = {*_Recognizer(path, header, below, options).results()} - header.used
-            if titled := len(columns) < 2 and evidence.are_titles(path, header, below, title):
-                below = [row for _, row in _below_titles(enumerate(below), header.names, title)]
+            with_titles = [row for _, row in _below_titles(enumerate(below), names, title)]
+            repeated = names in below
+            if titled := len(columns) < 2 and evidence.are_titles(path, header, with_titles, repeated):
+                below = with_titles
                 header = Header([*names, "race"], options, below, alike=not known)
             found = None if header.missing else _Recognizer(path, header, below, options).lines()
             if found is not None:
@@ -56,7 +58,7 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
                 notes += _notes(f"{path}, line {number}", header, found, below)
                 body: Iterator[Row] = chain(start[at + 1 + second + found.skip :], lines)
                 if titled:
-                    body = _below_titles(body, header.names[:-1], title)
+                    body = _below_titles(body, names, title)
                     notes.append("races named by the lines above them")
                 if not found.note:
                     body = _filled_down(body, header, notes)
@@ -136,9 +138,8 @@ class _Recognizer:
             ordered = header.in_order() if counts else []
             if any(row[at] and not row[at].isdecimal() for row in self.below for at in ordered):
                 if "lap" in header.plain:
-                    raise PayloadError(
-                        f"{self.path}: places after each lap: keep the last line, or rename Lap"
-                    )
+                    fix = "keep the last line, or rename Lap"
+                    raise PayloadError(f"{self.path}: places after each lap: {fix}")
                 return in_order(header, ordered, self.path.stem, self.below)
             rest = [at for at, name in enumerate(header.names) if name and at not in header.used]
             if (

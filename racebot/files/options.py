@@ -170,9 +170,7 @@ def _words(text: str | None) -> dict[str, Meaning]:
 
 
 def _may_be_name(text: str) -> bool:
-    return (
-        text.lower() not in cells.WORDS and bool(text) and not (cells.is_result(text) or cells.is_date(text))
-    )
+    return text.lower() not in {"", *cells.WORDS} and not (cells.is_result(text) or cells.is_date(text))
 
 
 class Header:

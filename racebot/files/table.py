@@ -9,7 +9,7 @@ import re
 import reprlib
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -368,54 +368,50 @@ class TableReader:
     def _results(self) -> Iterator[RaceResult]:
         """Yield the races. Only the dates of all of them show whether the month comes first."""
         options, goal = self._options, self._options.goal or self._table.path.stem
-        races = [(name, race) for name, race in self._races.items() if race.results]
-        sums = [name for name, _ in races if plain(name) in SIGNS["standings"]] if races[1:] else []
-        races = [(name, race) for name, race in races if name not in sums]
-        self.notes += [f"no race, but the standing after all: {name!r}" for name in sums]
-        ordered = self._by_number(races)
-        moments = self._moments(ordered)
-        if [*moments.values()] != sorted(moments.values()):  # the numbers do not follow the dates
-            ends = [moments[name] for name, _ in races]
-            ordered = races[::-1] if ends == sorted(ends, reverse=True) else races  # the newest first
-        for name, _ in ordered:
+        races = {name: race for name, race in self._races.items() if race.results}
+        for name in [name for name in races if plain(name) in SIGNS["standings"] and len(races) > 1]:
+            del races[name]
+            self.notes.append(f"no race, but the standing after all: {name!r}")
+        names, ordered = [*races], self._by_number([*races])
+        moments = self._moments(races, ordered)
+        ends = [moments[name] for name in names]
+        if [moments[name] for name in ordered] != sorted(ends):  # the numbers do not follow the dates
+            ordered = names[::-1] if ends == sorted(ends, reverse=True) else names  # the newest first
+        for name in ordered:
             moments[name] += timedelta(microseconds=next(self._ends[moments[name]]))
-        for name, race in races if "ended_at" in self._columns or not self._order else ordered:
-            with self._refusing(next(iter(race.dates.values()))):
-                self.ranking.rank(race.finishers())
-            entrants = tuple(each.entrant for each in race.results.values())
-            yield RaceResult(name, options.category, goal, moments[name], entrants, recorded=race.recorded)
+        for name in names if "ended_at" in self._columns or not self._order else ordered:
+            with self._refusing(next(iter(races[name].dates.values()))):
+                self.ranking.rank(races[name].finishers())
+            entrants, recorded = (each.entrant for each in races[name].results.values()), races[name].recorded
+            yield RaceResult(name, options.category, goal, moments[name], (*entrants,), recorded=recorded)
 
-    def _by_number(self, races: list[tuple[str, _Race]]) -> list[tuple[str, _Race]]:
+    def _by_number(self, names: list[str]) -> list[str]:
         """Sort races whose names differ by one number only, or by a year and one."""
-        forms = {re.sub(r"\d+", "0", name) for name, _ in races}
-        numbers = {name: [*map(int, re.findall(r"\d+", name))] for name, _ in races}
+        numbers = {name: [*map(int, re.findall(r"\d+", name))] for name in names}
+        forms = {re.sub(r"\d+", "0", name) for name in names}
         years = len(forms) == 1 and all(each[1:] and 1900 < each[0] < 2100 for each in numbers.values())
         if self._table.lines.races or [form.count("0") for form in forms] != [1 + years]:
-            return races
-        ordered = sorted(races, key=lambda each: numbers[each[0]])
-        self._order = self._order if races == ordered else "their numbers"
+            return names
+        ordered = sorted(names, key=numbers.__getitem__)
+        self._order = self._order if names == ordered else "their numbers"
         return ordered
 
-    def _moments(self, races: list[tuple[str, _Race]]) -> dict[str, datetime]:
+    def _moments(self, races: Mapping[str, _Race], ordered: list[str]) -> dict[str, datetime]:
         """Return when races ended, by name: their dates, or those in all their names, or a minute apart."""
-        found = {name: FIRST_DAY + timedelta(minutes=n) for n, (name, _) in enumerate(races, self._first)}
-        dated = [(name, race.dates) for name, race in races] if "ended_at" in self._columns else []
-        if not dated and all(named := [cells.date_in(name) for name in found]):
-            dated, self._order = [(name, {date: 1}) for name, date in zip(found, named, strict=True)], ""
-        month_first = cells.month_comes_first(date for _, dates in dated for date in dates)
-        if month_first is None and self._options.day_first:
-            month_first = False
-        for name, dates in dated:
-            moments = set()
-            for date, number in dates.items():
-                with self._refusing(number):
-                    moments.add(moment := cells.moment(date, month_first))
-                    found[name] = moment
-                    if len(moments) > 1:
-                        mine = "+".join(self._columns.get(each, each) for each in ("race", "ended_at"))
-                        problem = f"this race has another time above: use one, or --columns race={mine}"
-                        raise BadCellError("ended_at", problem)
-        return found
+        found: dict[str, datetime] = {}
+        dated = {name: race.dates for name, race in races.items()} if "ended_at" in self._columns else {}
+        if not dated and all(named := [cells.date_in(name) for name in ordered]):
+            dated, self._order = {name: {date: 1} for name, date in zip(ordered, named, strict=True)}, ""
+        month_first = cells.month_comes_first(date for dates in dated.values() for date in dates)
+        month_first = False if month_first is None and self._options.day_first else month_first
+        for name, date, number in ((name, *each) for name, dates in dated.items() for each in dates.items()):
+            with self._refusing(number):
+                moment = cells.moment(date, month_first)
+                if found.setdefault(name, moment) != moment:
+                    mine = "+".join(self._columns.get(each, each) for each in ("race", "ended_at"))
+                    problem = f"this race has another time above: use one, or --columns race={mine}"
+                    raise BadCellError("ended_at", problem)
+        return {name: FIRST_DAY + timedelta(minutes=n) for n, name in enumerate(ordered, self._first)} | found
 
     def _last_notes(self) -> Iterable[str]:
         ranking = self.ranking
@@ -424,11 +420,8 @@ class TableReader:
             yield order if self._order else "dates: those in the names of races"
         scores = (each.score for race in self._races.values() for each in race.results.values())
         if any(score is not None for score in scores):
-            lowest, highest = (
-                "the lowest score wins",
-                "the highest score wins, or the lowest by --lowest-wins",
-            )
-            yield lowest if self._options.lowest_wins else highest
+            highest = "the highest score wins, or the lowest by --lowest-wins"
+            yield "the lowest score wins" if self._options.lowest_wins else highest
         if self._said:
             common = self._said.most_common(12)
             shown = ", ".join(f"{n} × {word!r} as {cells.MEANINGS[means]}" for (word, means), n in common)
