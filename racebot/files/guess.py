@@ -24,7 +24,9 @@ def ask_about_repeated_players(path: Path, header: Header, below: Sequence[list[
     texts = {tuple(row): header.texts(row, "race", "ended_at", "player") for row in below}
     lines = {row: tuple(each.items()) for row, each in texts.items() if each["player"]}
     name, count = Counter(lines.values()).most_common(1)[0] if lines else ((), 0)
-    if count > 1 and (guess := _guessed(header, [*map(list, lines)])).keys() & {"race"}:
+    # In a table of one race, a few may share a name.
+    several = "race" in header.at or 4 * len({*lines.values()}) < 3 * len(lines)
+    if count > 1 and several and (guess := _guessed(header, [*map(list, lines)])).keys() & {"race"}:
         fix = f"add --columns {_as_option(guess)}, or --twice first, or --twice best"
         raise PayloadError(f"{path}: {dict(name)['player']!r} is in {count} lines of one race: {fix}")
 
@@ -118,10 +120,12 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
         told = {(*own, name): [(*race, text) for race, text in each] for name, each in of_all.items()}
         told |= {(name,): [(text,) for text in texts[name]] for name in keys}
         apart = {names: each for names, each in told.items() if _are_apart(each, players)}
+        if "place" in header.at:
+            places = [header.texts(row)["place"] for row in below]
+            apart = {names: each for names, each in apart.items() if _places_of(each, places)}
         if not apart:
             return {}
-        places = [header.texts(row).get("place", "") for row in below]
-        names = next((names for names, each in apart.items() if _places_of(each, places)), next(iter(apart)))
+        names = next(iter(apart))
         found["race"], races = "+".join(names), apart[names]
     for name in of_kind["date"] if "ended_at" not in header.at else ():
         if _runs([*zip(races, texts[name], strict=True)]) == _runs(races):

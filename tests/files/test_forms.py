@@ -302,6 +302,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Race,Driver,Position,Rank\nA,Ann,1,2\nA,Bo,2,1\n", ["place=Position or place=Rank"]),
         ('[{"match": 1, "name": "Ann", "won": true}, {"match": 1, "name": "Bo", "won": false}]', ["--columns place=won"]),
         ("WK,Lauf,Name,Platz\nA,1,Ann,1\nA,1,Bo,3\nA,2,Cy,2\nB,1,Ann,2\nB,1,Cy,1\n", ["race=WK,"]),
+        ("Platz,Fahrer,Verein\n1,Ann,X\n2,Bo,X\n3,Ann,Y\n4,Cy,Y\n", ["player=Fahrer+Verein if two share a name"]),
         # Results that most likely mean another thing.
         ("Lap,1st,2nd\n1,Ann,Bo\n2,Bo,Ann\n", ["places after each lap"]),
         ("Rank,NOC,Gold,Silver\n1,A,10,5\n2,B,8,9\n", ["no column player"]),
