@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from racebot.errors import PayloadError
@@ -50,10 +50,12 @@ def ask_about_groups(path: Path, header: Header, below: Sequence[list[str]]) -> 
             raise PayloadError(f"{path}: is each {header.names[at]!r} a race of its own? {fix}")
 
 
-def only_text(row: Sequence[str]) -> str:
-    """Return the only cell of a row that is no result, such as a title, or an empty text."""
-    texts = [text for text in row if text]
-    return texts[0].strip("#* ") if len(texts) == 1 and not cells.is_result(texts[0]) else ""
+def title_of(row: Sequence[str], below: Sequence[list[str]], player: int) -> str:
+    """Return the only cell of a row if it may name the races below: no result, word or known player."""
+    if row.count("") != len(row) - 1 or cells.is_result(text := "".join(row)) or cells.outcome_of_title(text):
+        return ""
+    known = (each[player] for each in below if each.count("") < len(each) - 1)
+    return "" if row.index(text) == player and (player or text in known) else text.strip("#* ")
 
 
 def are_titles(path: Path, header: Header, rows: Sequence[list[str]], repeated: bool) -> bool:
@@ -63,8 +65,11 @@ def are_titles(path: Path, header: Header, rows: Sequence[list[str]], repeated: 
     blocks = defaultdict[str, list[dict[str, str]]](list)
     for row in rows:
         blocks[row[-1]].append(header.texts(row))
-    if len(blocks) < 2 or "" in blocks or any(map(cells.outcome_of_title, blocks)):
+    if len(blocks) < 2 or "" in blocks:
         return False
+    titles = [title for title, _ in groupby(row[-1] for row in rows)]
+    for title in {title for title in titles if titles.count(title) > 1}:
+        raise PayloadError(f"{path}: {title!r} stands above two races: rename one")
     firsts = {_value("place", lines[0].get("place", "")) for lines in blocks.values()}
     people = Counter(player for lines in blocks.values() for player in {line["player"] for line in lines})
     if repeated or firsts == {1} or max(people.values()) > 1:

@@ -44,7 +44,8 @@ class Lines:
 class Grid:
     """A table whose layout is known, and the first of its rows.
 
-    `where` has the texts that a row needs, by the column's position.
+    `where` has the texts that a row needs, by the column's position. If it is `titled`, the last column of
+    rows is the title above them.
     """
 
     path: Path
@@ -54,6 +55,7 @@ class Grid:
     lines: Lines
     notes: list[str]
     sample: Sequence[list[str]]
+    titled: bool
 
 
 def two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:

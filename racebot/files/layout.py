@@ -7,8 +7,9 @@ of two players; or a race with its players in columns 1st, 2nd, 3rd.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice, product
 from pathlib import Path
 
@@ -44,9 +45,10 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
             second = names is not row
             below = [padded(row, len(names)) for row in rest[second:]]
             header = Header(names, options, below, alike=not known)
-            title = next(filter(None, map(evidence.only_text, (row for _, row in start[:at][::-1]))), "")
+            title_of = partial(evidence.title_of, below=below, player=header.at.get("player", (0,))[0])
+            title = next(filter(None, (title_of(row) for _, row in start[:at][::-1])), "")
             columns = {*_Recognizer(path, header, below, options).results()} - header.used
-            with_titles = [row for _, row in _below_titles(enumerate(below), names, title)]
+            with_titles = [row for _, row in _below_titles(enumerate(below), names, title, title_of)]
             repeated = names in below
             if titled := len(columns) < 2 and evidence.are_titles(path, header, with_titles, repeated):
                 below = with_titles
@@ -58,7 +60,7 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
                 notes += _notes(f"{path}, line {number}", header, found, below)
                 body: Iterator[Row] = chain(start[at + 1 + second + found.skip :], lines)
                 if titled:
-                    body = _below_titles(body, names, title)
+                    body = _below_titles(body, names, title, title_of)
                     notes.append("races named by the lines above them")
                 if not found.note:
                     body = _filled_down(body, header, notes)
@@ -66,19 +68,22 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
                     there = f"there are {few(header.names, 20)}"
                     raise PayloadError(f"{path}: --where: no column {few(lacking)}: {there}")
                 where = {header.find(name) or 0: texts for name, texts in options.where.items()}
-                return Grid(path, body, [*names, *header.names[len(names) :]], where, found, notes, below)
+                all_names = [*names, *header.names[len(names) :]]
+                return Grid(path, body, all_names, where, found, notes, below, titled)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header, below
     raise refusal(path, *best, options)
 
 
-def _below_titles(rows: Iterable[Row], names: list[str], title: str) -> Iterator[Row]:
+def _below_titles(
+    rows: Iterable[Row], names: list[str], title: str, title_of: Callable[[list[str]], str]
+) -> Iterator[Row]:
     """Yield the rows of entrants with the title above them, without repeated names of columns."""
     width = len(names)
     for number, given in rows:
         row = padded(given, width)
-        title = evidence.only_text(row) or title
-        if row != names and any(row) and not evidence.only_text(row):
+        title = (own := title_of(row)) or title
+        if row != names and any(row) and not own:
             yield number, [*row[:width], title, *row[width:]]
 
 

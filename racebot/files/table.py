@@ -107,11 +107,13 @@ class TableReader:
                     problem = f"more cells than the {width} columns: put quotes around separators"
                     raise BadCellError(str(width + 1), problem)
                 lines: list[Line] = [*table.lines.of(number, row)]
-                alone = not self._find and row.count("") == width - 1
-                if alone and not table.lines.note:
-                    self._title = cells.outcome_of_title("".join(row)) or self._title
+                alone = not self._find and row.count("") == width - 1 - table.titled
+                if said := alone and not table.lines.note and cells.outcome_of_title(" ".join(row).strip()):
+                    self._title, lines = said, []
                 elif self._title and not any(map(lines[0].get, (*RESULTS, "status"))):
-                    lines = [{**lines[0], "status": self._title}]
+                    lines, alone = [{**lines[0], "status": self._title}], False
+                else:
+                    self._title = ""
                 if plain(row[0]) in SIGNS["summaries"] or (alone and row[0] and not cells.is_result(row[0])):
                     lines = [line for line in lines if line.get("player")]  # "Not classified" is a title
                 if not lines:
