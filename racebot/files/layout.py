@@ -45,6 +45,8 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
             second = names is not row
             below = [padded(row, len(names)) for row in rest[second:]]
             header = Header(names, options, below, alike=not known)
+            chosen = [(header.find(name), texts) for name, texts in options.where.items()]
+            below = [row for row in below if all(at is None or row[at].lower() in of for at, of in chosen)]
             title_of = partial(evidence.title_of, below=below, player=header.at.get("player", (0,))[0])
             title = next(filter(None, (title_of(row) for _, row in start[:at][::-1])), "")
             columns = {*_Recognizer(path, header, below, options).results()} - header.used

@@ -199,6 +199,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "laps of JSON": ('[{"driver": "Ann", "totalTime": 1811000, "lapCount": 17}, {"driver": "Bo", "totalTime": 1805000, "lapCount": 17}, {"driver": "Cy", "totalTime": 640000, "lapCount": 6}]', {}, {"t": "Bo Ann Cy"}, "laps=lapCount"),
     "ranks before names, each with a race": ("Rank,Crew,R1,R2\n1,Ann,1,2\n2,Bo,2,1\n", {"layout": "players"}, {"R1": "Ann Bo", "R2": "Bo Ann"}, "player=Crew"),
     "JSON of winners": ('[{"match": 1, "name": "Ann", "won": true}, {"match": 1, "name": "Bo", "won": false}]', {"columns": "place=won"}, {"1": "Ann Bo"}, ""),
+    "lines of a session, with others between": ("session,driver,time\nQ,Ann,9\nR,Ann,90\nQ,Bo,8\nR,Bo,91\n", {"where": "session=R"}, {"t": "Ann Bo"}, "2 lines left out by --where"),
     "JSON of games without names": ('{"games": [{"players": [{"name": "Ann", "score": 3}, {"name": "Bo", "score": 1}]}, {"players": [{"name": "Ann", "score": 2}, {"name": "Bo", "score": 4}]}]}', {}, {"1": "Ann Bo", "2": "Bo Ann"}, "race=list"),
     "players called Nat and Nan": ("p1,p2,score\nNat,Bo,0-2\nBo,Nan,2-1\n", {}, {"t-000002": "Bo Nat", "t-000003": "Bo Nan"}, "a race of two"),
     "a club with one finisher": ("race,rider,team,place\ns,Ann,Red,1\ns,Bo,Blue,2\ns,Cy,Blue,DNF\n", {}, {"s": "Ann Bo | Cy"}, "each is rated alone"),
