@@ -96,7 +96,8 @@ def ask_about_places(path: Path, header: Header, below: Sequence[list[str]]) -> 
     """Refuse a table with two columns of places that differ, as a seat or a start and a finish do."""
     used = header.at.get("place", ())
     known = [at for at, name in enumerate(header.plain) if name in KNOWN["columns"]["place"]]
-    for at in {*known} - {*used} if used and "status" not in header.at else ():
+    letters = header.titles("status").get("status", "").lower() == "positiontext"  # whose rank is of laps
+    for at in {*known} - {*used} if used and not letters else ():
         pairs = [(_value("place", row[used[0]]), _value("place", row[at])) for row in below]
         differ = any(one != two for one, two in pairs if one is not None and two is not None)
         if differ and math.inf not in {two for _, two in pairs}:
