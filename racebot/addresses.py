@@ -121,8 +121,8 @@ class Route:
 
     def path(self, **values: Any) -> str:
         """Return the address with these fields. A list's first page has no `number`."""
-        given = {"number": None, **values}
-        return self.pattern.format_map({name: _FIELDS[name][1](value) for name, value in given.items()})
+        values.setdefault("number", None)
+        return self.pattern.format_map({name: _FIELDS[name][1](value) for name, value in values.items()})
 
     def match(self, path: str) -> dict[str, Any] | None:
         found = self._expression.fullmatch(path) if len(path) <= LONGEST_PATH else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -249,13 +250,28 @@ def new_places(
 
 
 def place_among(
-    ledger: Ledger, board: Leaderboard, standing: Standing, listing: Listing
+    ledger: Ledger,
+    board: Leaderboard,
+    standing: Standing,
+    listing: Listing,
+    ratings: Sequence[float] | None = None,
 ) -> tuple[int | None, int]:
-    """Return a player's place, None if they are not listed, and the number of listed players."""
-    above, listed = _counts(ledger, board, listing, standing.rating)
+    """Return a player's place, None if they are not listed, and the number of listed players.
+
+    `ratings` are the `listed_ratings`, which save reading them for each of many players.
+    """
+    if ratings is None:
+        above, listed = _counts(ledger, board, listing, standing.rating)
+    else:
+        above, listed = len(ratings) - bisect_right(ratings, standing.rating), len(ratings)
     finishes = not standing.hidden and standing.finishes >= listing.minimum_finishes
     is_active = standing.last_race_at >= listing.earliest(ledger.standings.latest_race(board))
     return above + 1 if finishes and is_active else None, listed
+
+
+def listed_ratings(ledger: Ledger, board: Leaderboard, listing: Listing) -> list[float]:
+    """Return the ratings of the listed players, in ascending order."""
+    return [row[0] for row in _rows(ledger, board, listing, "rating", "ORDER BY rating")]
 
 
 def neighbors(

@@ -161,13 +161,13 @@ def rated_players(ledger: Ledger) -> list[NamedPlayer]:
 
 
 def player_standing(
-    ledger: Ledger, board: Leaderboard, listing: Listing, player: str
+    ledger: Ledger, board: Leaderboard, listing: Listing, player: str, ratings: Sequence[float] | None = None
 ) -> PlayerStanding | None:
-    """Return a player's standing on a leaderboard; None if they have not raced there."""
+    """Return a player's standing on a leaderboard, as `place_among` does; None if they have not raced."""
     standing = ledger.standings.get(board, player)
     if standing is None:
         return None
-    place, listed = place_among(ledger, board, standing, listing)
+    place, listed = place_among(ledger, board, standing, listing, ratings)
     more = {"category": board.category, "leaderboard": board.name, "listed": listed}
     return PlayerStanding.of(standing, standing.name, place, listing, **more)
 

@@ -73,5 +73,5 @@ def visible(text: str) -> str:
 
 def initials(name: str) -> str:
     """Return the first letters or digits of a name's first two words, or `?`."""
-    words = "".join(char if char.isalnum() else " " for char in printable(name)).split()
+    words = re.findall(r"[^\W_]+", printable(name))
     return "".join(word[0] for word in words[:2]).upper()[:2] or "?"

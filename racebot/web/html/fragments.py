@@ -12,16 +12,16 @@ from racebot.addresses import link
 from racebot.live_file import LiveEntrant
 from racebot.queries.explain import RULES, ReasonKind
 from racebot.queries.leaderboard import new_places
-from racebot.queries.player import ShortResult
+from racebot.queries.player import Rival, ShortResult
 from racebot.queries.race import RacedEntrant, RaceOnBoard, RaceReport, RatedEntrant
 from racebot.queries.races import RaceRow, races_numbered
 from racebot.queries.standings import listed_now
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import EntrantStatus, result_label
 from racebot.scoring.table import LeagueStanding
-from racebot.text.format import ordinal, signed
+from racebot.text.format import integer, ordinal, signed
 from racebot.web.html import charts
-from racebot.web.site.formats import day, iso, minute, shown_name, sign, slug
+from racebot.web.site.formats import day, iso, minute, percent, shown_name, sign, slug
 from racebot.web.site.ledger_view import Board, LedgerView, PageRequest
 
 
@@ -116,7 +116,7 @@ def face(request: PageRequest, player: Linkable, kind: str = "") -> Markup:
     if found.picture is not None:
         lazy = "" if kind == "large" else ' loading="lazy"'
         address = link(request.path, found.picture if kind == "large" else str(found.small))
-        picture = f'<img src="{escape(address)}" alt="" decoding="async"{lazy}>'
+        picture = f'<img src="{address}" alt="" decoding="async"{lazy}>'
     opening = f'<span class="face c{found.color} {kind}" aria-hidden="true">'
     return Markup(f"{opening}{escape(found.initials)}{picture}</span>")  # noqa: S704 - escaped
 
@@ -126,21 +126,37 @@ def player_link(request: PageRequest, player: Linkable, stem: str | None = None,
     if player.id is None:
         return Markup('<span class="player"><bdi>%s</bdi></span>') % shown_name(player.name)
     route = addresses.PLAYER if stem is None else addresses.PLAYER_ON_BOARD
-    address = escape(link(request.path, route.path(player=player.id, board=stem)))
+    address = link(request.path, route.path(player=player.id, board=stem))
     name = escape(shown_name(player.name, limit))
-    return Markup(f'<a class="player" href="{address}"><bdi>{name}</bdi></a>')  # noqa: S704 - escaped; often
+    return Markup(f'<a class="player" href="{address}"><bdi>{name}</bdi></a>')  # noqa: S704 - encoded and escaped
 
 
 def race_link(request: PageRequest, race: str, racer: str | None = None) -> Markup:
     """Return a link to a race, perhaps to the row of a racer."""
     anchor = "" if racer is None else f"#racer-{addresses.segment(racer)}"
     address = link(request.path, addresses.RACE.path(race=race)) + anchor
-    return Markup(f'<a href="{escape(address)}">{escape(slug(race))}</a>')  # noqa: S704 - escaped
+    return Markup(f'<a href="{address}">{escape(slug(race))}</a>')  # noqa: S704 - encoded and escaped
 
 
 def who(request: PageRequest, player: Linkable, stem: str | None = None, extra: Markup | str = "") -> Markup:
     shown = f"{player_link(request, player, stem)}{escape(extra)}"
     return Markup(f'<span class="who">{face(request, player)}<span>{shown}</span></span>')  # noqa: S704 - escaped
+
+
+def opponent_row(request: PageRequest, board: Board, rival: Rival) -> Markup:
+    """Return a row of a table of opponents. A template is too slow for the million rows of a large export."""
+    anchor, record, chance = "", str(score(rival.ahead, rival.behind)), escape(percent(rival.chance))
+    if rival.id is not None:
+        anchor = "" if request.served else f' id="vs-{addresses.segment(rival.id)}"'
+        record = f'<a class="button" href="{addresses.versus(rival.id)}" title="Compare">{record}</a>'
+    return Markup(  # noqa: S704 - numbers, and what is encoded or escaped
+        f'<tr role="row"{anchor}>\n'
+        f'<th scope="row" role="rowheader" class="b">{who(request, rival, board.address.stem)}</th>\n'
+        f'<td role="cell" class="wide">{integer(rival.points)}</td>\n'
+        f'<td role="cell" class="d">{rival.met}<span class="narrow"> met</span></td>\n'
+        f'<td role="cell" class="c">{record}</td>\n'
+        f'<td role="cell" class="e">{chance}<span class="of narrow"> chance</span></td>\n</tr>'
+    )
 
 
 def score_cells(racer: LeagueStanding) -> Markup:

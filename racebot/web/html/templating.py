@@ -67,6 +67,7 @@ def page(request: PageRequest, template: str, *, root: str | None = None, **cont
             publication=publication,
             root=root,
             face=partial(fragments.face, request),
+            opponent_row=partial(fragments.opponent_row, request),
             player_link=partial(fragments.player_link, request),
             race_link=partial(fragments.race_link, request),
             who=partial(fragments.who, request),

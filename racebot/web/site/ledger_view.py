@@ -14,7 +14,13 @@ from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile, Leaderboard, NamedPlayer
 from racebot.ledger.store import Ledger
 from racebot.live_file import LiveBoard, LiveRoom
-from racebot.queries.leaderboard import BoardTotals, LeaderboardReport, board_totals, leaderboard_report
+from racebot.queries.leaderboard import (
+    BoardTotals,
+    LeaderboardReport,
+    board_totals,
+    leaderboard_report,
+    listed_ratings,
+)
 from racebot.queries.player import (
     PlayedRace,
     PlayerRecord,
@@ -166,7 +172,7 @@ class LedgerView:
         self._live = live
         self.publication = publication
         of_boards = (self.category_face, self.report, self.league, self.events, self.recap, self.totals)
-        for kept in (*of_boards, self.last_race, self.standing, self.player, self.race):
+        for kept in (*of_boards, self.last_race, self.ratings, self.standing, self.player, self.race):
             most = _STANDINGS if kept == self.standing else _REMEMBERED
             setattr(self, kept.__name__, lru_cache(most)(kept))
 
@@ -211,9 +217,11 @@ class LedgerView:
 
     def face(self, player: str | None, name: str) -> Face:
         """Return the picture or initials to show beside a player's name."""
-        picture = None if player is None else self.pictures.get(player)
+        picture = self.pictures.get(player or "")
         color = zlib.crc32((player or "").encode(errors="replace")) % FACE_COLORS
-        large, small = (picture and route.path(picture=picture) for route in (PICTURE, SMALL_PICTURE))
+        if picture is None:
+            return Face(None, None, initials(name), color)
+        large, small = (route.path(picture=picture) for route in (PICTURE, SMALL_PICTURE))
         return Face(large, small, initials(name), color)
 
     def category_face(self, slug: str) -> CategoryFace:
@@ -346,7 +354,11 @@ class LedgerView:
         """Return a player's standing on a leaderboard. None if they have not raced there or are hidden."""
         if player in self.hidden:
             return None
-        return player_standing(self.ledger, board.stored, board.listing, player)
+        return player_standing(self.ledger, board.stored, board.listing, player, self.ratings(board))
+
+    def ratings(self, board: Board) -> list[float]:
+        """Return the ratings of a leaderboard's listed players, in ascending order."""
+        return listed_ratings(self.ledger, board.stored, board.listing)
 
     def standings(self, player: str) -> list[tuple[Board, PlayerStanding]]:
         """Return a player's standing on each of their leaderboards, the most recently raced first."""
