@@ -142,7 +142,9 @@ def _result(
     kinds = [(ours, [name for name in (*numbers, *times) if _ends_in(name, ours)]) for ours in RESULTS]
     placed = [name for name in numbers if _places_of(races, texts[name])]
     scores = [name for name in numbers if not TOTAL.fullmatch(plain(name))]
-    kinds += [("place", placed), ("place", of_kind["won"]), ("time", times), ("score", scores)]
+    left = [name for name in times if not {"left", "remaining"}.isdisjoint(words_of(name))]
+    kinds = [("score", left), *kinds, ("place", placed), ("place", of_kind["won"])]
+    kinds += [("time", times), ("score", scores)]
     ours, names = next(filter(itemgetter(1), kinds), ("", []))
     if len(names) != 1:  # several may be races
         return {}
@@ -178,7 +180,7 @@ def _kind(column: Sequence[str]) -> str:
         return "date" if texts else ""
     results = sum(map(cells.is_result, texts))
     kind = "number" if any(map(_has_digit, texts)) else "won"
-    kind = "time" if any(":" in text for text in texts) else kind
+    kind = "time" if any(":" in text.partition("(")[0] for text in texts) else kind
     return kind if results == len(texts) else "" if results else "name"
 
 

@@ -278,13 +278,14 @@ class _Recognizer:
     def _of_each(self, columns: list[int], told: str | None) -> tuple[str | None, list[int]]:
         """Choose the places of columns such as `Spa Pos` and `Spa Pts`, or times, and name them by race."""
         parts = {at: self.header.plain[at].rpartition(" ") for at in columns}
-        for kind in [told] if told else RESULTS:
-            known = {*KNOWN["columns"][kind], *(["finish"] if kind == "place" else [])}
+        for kind in [told] if told else (*RESULTS, "race"):
+            known = {*KNOWN["columns"][kind], {"place": "finish", "race": "r"}.get(kind, "")}
             races = {at: race for at, (race, _, what) in parts.items() if race and what in known}
-            if races and [*races.values()] == [*dict.fromkeys(race for race, _, _ in parts.values())]:
+            of_all = [*dict.fromkeys(race for race, _, _ in parts.values())]
+            if races and [*races.values()] == of_all and (kind != "race" or len(races) < len(columns)):
                 for at in races:
                     self.header.names[at] = re.sub(r"[\W_]*[^\W_]+\W*$", "", self.header.names[at])
-                return kind, [*races]
+                return kind if kind in RESULTS else None, [*races]
         return told, columns
 
     def _kind(self, by_player: bool, columns: Sequence[int], below: Sequence[list[str]]) -> str:

@@ -191,6 +191,8 @@ class Header:
         self.missing: dict[str, str] = {}
         of_races = [at for at, name in enumerate(self.plain) if name in {*COLUMNS["race"], *_SEASONS}]
         self._empty = {at for at in of_races if below and not any(row[at] for row in below)}
+        counts = [at for at, name in enumerate(self.plain) if name in {"players", "participants"} and below]
+        self._empty |= {at for at in counts if all(row[at].isdecimal() for row in below if any(row))}
         for ours, theirs in given.items():
             parts = [theirs] if self.find(theirs) is not None else theirs.split("+")
             found = tuple(at for part in parts if (at := self.find(part)) is not None)
@@ -243,7 +245,7 @@ class Header:
 
     def _claim_alike(self, ours: str, below: Sequence[Sequence[str]]) -> None:
         """Take the only name with other words beside a known one, or a finish with times or places."""
-        known, used = {*COLUMNS[ours]}, {at for positions in self.at.values() for at in positions}
+        known, used = {*COLUMNS[ours]}, self._empty.union(*self.at.values())
         found = []
         for at, words in enumerate(self._words):
             own = words - (_UNITS if ours == "time" else set())

@@ -86,6 +86,7 @@ class TableReader:
         self._status_numbers, self._title = 0, ""
         self._words = cells.WORDS | dict(options.words)
         self._columns = table.lines.columns  # the file's own names, by ours
+        self._blank: set[int] = set()  # lines without a result
         self._flags = [flag for flag in (*FLAGS, "finished") if flag in self._columns]
         letters = self._columns.get("status", "").lower() == "positiontext"
         self._statuses = self._words | (cells.LETTERS if letters else {})
@@ -133,6 +134,7 @@ class TableReader:
                             raise
                         self._unused["without a name, and not understood"].append(number)
         self._settle_unsure()
+        self._ask_about_blanks()
         if self._numbers.keys() - {""} == {"980", "1.250"}:
             fix = "has a number like 1.250 among some like 980: write 1250, or 980.0"
             raise PayloadError(f"{table.path}, line {self._numbers['1.250']} {fix}")
@@ -229,6 +231,8 @@ class TableReader:
         status, word = self._status(line, place, time, score)
         if word:
             self._said[word, status] += 1
+        elif status is DNF:
+            self._blank.add(number)
         if status is None:
             return None
         entrant = Entrant(player, name, status, team=sys.intern(line.get("team", "")) or None)
@@ -332,6 +336,17 @@ class TableReader:
         for result, word in self._unsure:
             result.entrant.status, result.entrant.place, result.entrant.finish_time = DNF, None, None
             self._said[word, DNF] += 1
+
+    def _ask_about_blanks(self) -> None:
+        """Refuse an empty place where those of the lines above and below leave one out."""
+        for race in self._races.values():
+            lines = [*race.results.values()]
+            for before, own, after in zip(lines, lines[1:], lines[2:], strict=False):
+                one, two = before.entrant.place or 0, after.entrant.place or 0
+                if own.number in self._blank and one and two - one == 2:
+                    with self._refusing(own.number):
+                        problem = f"empty between {one} and {two}: write {one} if they are equal"
+                        raise BadCellError("place", f"{problem}, {one + 1}, DNF or DNS")
 
     def _settle_places(self) -> None:
         """Let places beside words for no finish count where they decide races that nobody finished."""
