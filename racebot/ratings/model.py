@@ -18,7 +18,7 @@ from racebot.races.outcome import Outcome
 FloatArray = NDArray[np.float64]
 Number = float | FloatArray
 """A parameter: a float, or an array of shape [candidates] in a sweep over parameter sets."""
-REVISION = 7
+REVISION = 8
 """Increased when a model rates differently, even in the last bits: stored ratings are then computed again."""
 
 

@@ -31,16 +31,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 
+from racebot.races.outcome import IntArray
 from racebot.ratings.model import FloatArray
 from racebot.ratings.numerics.truncated_normal import ROOT_HALF, ROOT_TWO_OVER_PI, draw, win
 
-_STEP = 0.9
-"""Damping in `jointly` at first. Comparisons that share units overshoot, and then take smaller steps."""
+_STEP, _LONGEST_STEP = 0.5, 0.9
+"""Damping in `jointly`, at first and at most. Comparisons that share units overshoot, and step less."""
+_NEAR, _MIXED, _EARLIER, _IDLE = 0.3, 0.8, 5, 8
+"""Largest change that `jointly` extrapolates, damping of what is left, rounds to extrapolate from, and rounds
+in which a small change does not become half as large, since only rounding errors are left."""
 _BLOCK = 24
 """Least number of units in a block of `jointly`."""
 _SHARPEST = 1e-6
@@ -193,6 +197,91 @@ def through_layers(
     return precisions, [beliefs[i][1] - means[i] * beliefs[i][0] for i in range(len(means))]
 
 
+class Pairs(NamedTuple):
+    """Comparisons, and where a matrix of units keeps their numbers.
+
+    Of the matrix, only blocks on the diagonal, to which their transposes are to be added, and beside it are
+    kept. Losers of the `lone` comparisons have no other, such as all who did not finish, and are integrated
+    out. The units of all others share a block or are in neighbors: `rest` is at the places `shared`. Places
+    on the `diagonal` are of units; more fill the last block.
+    """
+
+    winner: IntArray
+    loser: IntArray
+    lone: IntArray
+    rest: IntArray
+    shared: IntArray
+    diagonal: IntArray
+    blocks: int
+    size: int
+
+
+def pairs_in_blocks(winner: IntArray, loser: IntArray, units: int) -> Pairs:
+    """Divide units into the smallest blocks that a block tridiagonal matrix allows."""
+    alone = (np.bincount(winner, None, units) + np.bincount(loser, None, units))[loser] == 1
+    lone, rest = np.flatnonzero(alone), np.flatnonzero(~alone)
+    a, b = winner[rest], loser[rest]
+    blocks = max(units // _BLOCK, 1)
+    while (b // -(-units // blocks) - a // -(-units // blocks) > 1).any():
+        blocks -= 1
+    size = -(-units // blocks)
+    shared = ((a // size + b // size) * size + a % size) * size + b % size
+    unit = np.arange(blocks * size)
+    diagonal = unit * (size + 1) + unit // size * size * (size - 1)
+    return Pairs(winner, loser, lone, rest, shared, diagonal, blocks, size)
+
+
+def joint_posterior(
+    pairs: Pairs, prior_variance: FloatArray, precision: FloatArray, pull: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return each unit's deviation from its prior mean and its variance, and each difference's variance."""
+    a, b, units, count = pairs.winner, pairs.loser, len(prior_variance), len(pairs.diagonal)
+    winner, loser = a[pairs.lone], b[pairs.lone]
+    certain = np.append(1.0 / prior_variance, np.ones(count - units))
+    certain += np.bincount(a, precision, count) + np.bincount(b, precision, count)
+    deviation: Any = np.bincount(a, pull, count) - np.bincount(b, pull, count)
+    share = precision[pairs.lone] / certain[loser]
+    deviation += np.bincount(winner, share * deviation[loser], count)
+    matrix = np.zeros(2 * count * pairs.size)
+    matrix[pairs.diagonal] = 0.5 * (certain - np.bincount(winner, share * precision[pairs.lone], count))
+    matrix[pairs.shared] = -precision[pairs.rest]
+    solve(
+        matrix.reshape(pairs.blocks, 2, pairs.size, pairs.size), deviation.reshape(pairs.blocks, pairs.size)
+    )
+    variance, covariance = matrix[pairs.diagonal], np.empty_like(precision)
+    deviation[loser] += share * deviation[winner]
+    covariance[pairs.rest], covariance[pairs.lone] = matrix[pairs.shared], share * variance[winner]
+    variance[loser] += share * share * variance[winner]
+    spread = (variance[a] - covariance) - (covariance - variance[b])
+    return deviation[:units], variance[:units], spread
+
+
+def solve(matrix: FloatArray, values: FloatArray) -> None:
+    """Replace a matrix of blocks by its inverse in the same places, and values by the inverse times them."""
+    last = len(matrix) - 1
+    for k in range(last + 1):
+        own, beside = matrix[k, 0], matrix[k, 1]
+        own[:] = inverse(own + own.T)
+        if k < last:
+            gain = own @ beside
+            matrix[k + 1, 0] -= 0.5 * (beside.T @ gain)
+            values[k + 1] -= gain.T @ values[k]
+            beside[:] = gain
+    for k in range(last, -1, -1):
+        own, beside = matrix[k, 0], matrix[k, 1]
+        values[k] = own @ values[k]
+        if k < last:
+            gain = beside.copy()
+            beside[:] = -gain @ matrix[k + 1, 0]
+            own -= beside @ gain.T
+            values[k] -= gain @ values[k + 1]
+
+
+def inverse(matrix: FloatArray) -> FloatArray:
+    """Return the inverse of a positive definite matrix."""
+    return np.asarray(np.linalg.inv(matrix), np.float64)
+
+
 def jointly(
     means: Reals, variances: Reals, winners: Ints, losers: Ints, margins: Reals, rounds: int, tolerance: float
 ) -> Evidence:
@@ -200,79 +289,69 @@ def jointly(
 
     Between truncations, linear algebra keeps the joint Gaussian of all performances exact. For a tree, the
     result is that of `through_layers`. It does not depend on the listing order. Winners come before losers.
+
+    A round replaces each win by the Gaussian likelihood that its cavity gives, and looks for the cavities
+    that agree with all of these. For given variances of the cavities, means follow by Newton's method, as in
+    M. Seeger, H. Nickisch, "Fast Convergent Algorithms for Expectation Propagation Approximate Bayesian
+    Inference" (2011), https://arxiv.org/abs/1012.3584. Variances of comparisons that share units overshoot,
+    so that these take smaller steps. When all changes are small, they are extrapolated.
     """
-    a, b, n, margin = np.array(winners), np.array(losers), len(means), np.array(margins)
-    ends = np.concatenate((b, a))
-    # Losers of one comparison only, such as all who did not finish, are integrated out one by one.
-    alone = np.bincount(ends, None, n)[b] == 1
-    lone, rest = np.flatnonzero(alone), np.flatnonzero(~alone)
-    winner, loser = a[lone], b[lone]
-    # The others meet within a block of units or in the next one. Of a matrix, only blocks on the diagonal, to
-    # which their transposes are to be added, and beside it are kept. Units without comparisons fill the last.
-    blocks = max(n // np.max(np.append(b[rest] - a[rest], _BLOCK)), 1)
-    size = -(-n // blocks)
-    count = blocks * size
-    shared = ((a // size + b // size) * size + a % size)[rest] * size + (b % size)[rest]
-    diagonal = np.arange(count) * (size + 1) + np.arange(count) // size * size * (size - 1)
-    # Unknowns are deviations from the prior means. Each comparison has a Gaussian for its difference.
-    prior_mean, prior_variance = np.array(means), np.append(np.array(variances), np.ones(count - n))
-    expected = prior_mean[a] - prior_mean[b]
-    narrowest = _SHARPEST * (prior_variance[a] + prior_variance[b])
-    precision, weighted = np.zeros_like(expected), np.zeros_like(expected)
-    change, covariance = np.zeros_like(expected), np.zeros_like(expected)
-    step, previous = np.full_like(expected, _STEP), np.full_like(expected, np.inf)
-    before = moved = inf
-    for _ in range(rounds):
-        certain = 1.0 / prior_variance + np.bincount(ends, np.concatenate((precision, precision)), count)
-        pull = weighted - precision * expected
-        deviation: Any = np.bincount(ends, np.concatenate((-pull, pull)), count)
-        share = precision[lone] / certain[loser]
-        deviation += np.bincount(winner, share * deviation[loser], count)
-        matrix = np.zeros(2 * count * size)
-        matrix[diagonal] = 0.5 * (certain - np.bincount(winner, share * precision[lone], count))
-        matrix[shared] = -precision[rest]
-        solve(matrix.reshape(blocks, 2, size, size), deviation.reshape(blocks, size))
-        variance = matrix[diagonal]
-        deviation[loser] += share * deviation[winner]
-        covariance[rest], covariance[lone] = matrix[shared], share * variance[winner]
-        variance[loser] += share * share * variance[winner]
-        spread = (variance[a] - covariance) - (covariance - variance[b])
-        # The cavity is the marginal of the difference without the comparison's message.
-        v = spread / (1.0 - spread * precision)
-        m = (expected + (deviation[a] - deviation[b]) - spread * weighted) / (1.0 - spread * precision)
+    a, b, margin = np.array(winners), np.array(losers), np.array(margins)
+    pairs = pairs_in_blocks(a, b, len(means))
+    prior_mean, prior_variance = np.array(means), np.array(variances)
+    expected, widest = prior_mean[a] - prior_mean[b], prior_variance[a] + prior_variance[b]
+    unit = np.sqrt(widest)
+    # Of each cavity: logarithm of the variance, and deviation from the prior mean, in units of the prior.
+    cavities, changes, move = np.zeros((2, a.size)), np.zeros((2, a.size)), np.zeros((2, a.size))
+    (logarithm, offset), (wider, higher) = cavities, changes
+    step, near, least, idle = np.full(a.size, _STEP), False, inf, 0
+    moves, turns = np.zeros((_EARLIER, 2 * a.size)), np.zeros((_EARLIER, 2 * a.size))
+    for number in range(rounds):
+        v, mean = widest * np.exp(logarithm), unit * offset
         s = np.sqrt(v)
-        t = m / s
-        correction, w = wins(t, margin / s)
-        kept = np.maximum(v * (1.0 - w), narrowest)
-        last, change = change, w / kept - precision
-        step = np.where(change * last < 0.0, 0.7 * step, np.minimum(1.2 * step, _STEP))
-        precision = precision + step * change
-        weighted = weighted + step * ((m * w + s * correction) / kept - weighted)
-        earlier, before, moved = before, moved, np.max(np.abs(t - previous))
-        if moved <= tolerance or earlier <= before <= moved < 10.0 * _ROUNDING:
+        correction, w = wins((expected + mean) / s, margin / s)
+        kept = np.maximum(v * (1.0 - w), _SHARPEST * widest)
+        precision, pull = w / kept, (mean * w + s * correction) / kept
+        deviation, variance, spread = joint_posterior(pairs, prior_variance, precision, pull)
+        moved, before = deviation[a] - deviation[b], changes.copy()
+        wider[:] = np.log(spread / (v * (1.0 - spread * precision)))
+        v *= np.exp(_MIXED * wider)
+        higher[:] = (moved + v * (precision * moved - pull) - mean) / unit
+        largest = max(np.max(np.abs(wider)), np.max(np.abs(higher) * unit / s))
+        least, idle = (largest, 0) if largest < 0.5 * least else (least, idle + 1)
+        if largest <= tolerance or (idle == _IDLE and least < 10.0 * _ROUNDING):
             break
-        previous = t
-    return list((1.0 / variance - 1.0 / prior_variance)[:n]), list((deviation / variance)[:n])
+        if near:
+            turn = changes - before
+            scale = 1.0 / (sqrt(np.sum(turn * turn)) + 1e-100)
+            moves[number % _EARLIER][:], turns[number % _EARLIER][:] = (
+                scale * move.ravel(),
+                scale * turn.ravel(),
+            )
+        near = largest < _NEAR
+        if near:
+            move = extrapolated(changes, moves, turns)
+        else:
+            step = np.minimum(step * (1.2 - 0.7 * (wider * before[0] < 0.0)), _LONGEST_STEP)
+            move = np.stack((step * wider, higher))
+        cavities += move
+        logarithm[:] = np.minimum(logarithm, 0.0)  # no cavity is wider than the prior
+    return list(1.0 / variance - 1.0 / prior_variance), list(deviation / variance)
 
 
-def solve(matrix: FloatArray, values: FloatArray) -> None:
-    """Replace a matrix of blocks by its inverse in the same places, and values by the inverse times them."""
-    last = len(matrix) - 1
-    for k in range(last + 1):
-        inverse = np.linalg.inv(matrix[k, 0] + matrix[k, 0].T)
-        if k < last:
-            gain = inverse @ matrix[k, 1]
-            matrix[k + 1, 0] -= 0.5 * (matrix[k, 1].T @ gain)
-            values[k + 1] -= gain.T @ values[k]
-            matrix[k, 1] = gain
-        matrix[k, 0] = inverse
-    for k in range(last, -1, -1):
-        values[k] = matrix[k, 0] @ values[k]
-        if k < last:
-            gain = matrix[k, 1].copy()
-            matrix[k, 1] = -gain @ matrix[k + 1, 0]
-            matrix[k, 0] -= matrix[k, 1] @ gain.T
-            values[k] -= gain @ values[k + 1]
+def extrapolated(changes: FloatArray, moves: FloatArray, turns: FloatArray) -> FloatArray:
+    """Return the next move of cavities by Anderson's method, from earlier `moves` that changed `changes`.
+
+    The move solves what earlier rounds tell of how changes turn with moves, and mixes in the rest. See
+    D. G. Anderson, "Iterative Procedures for Nonlinear Integral Equations" (1965),
+    https://doi.org/10.1145/321296.321305.
+    """
+    flat = changes.ravel()
+    # These are unit vectors. The small term keeps their products invertible if they depend on each other.
+    weights = inverse(turns @ turns.T + 1e-12 * np.eye(len(turns))) @ (turns @ flat)
+    left = flat - turns.T @ weights
+    left[: flat.size // 2] *= _MIXED
+    return (left - moves.T @ weights).reshape(changes.shape)
 
 
 def wins(t: FloatArray, margin: FloatArray) -> tuple[FloatArray, FloatArray]:

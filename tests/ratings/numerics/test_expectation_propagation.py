@@ -142,6 +142,15 @@ def test_cycles_settle_in_blocks_of_any_size(spread: float, monkeypatch: pytest.
     assert ((variance > 0) & (variance <= np.array(variances) * (1 + 1e-9))).all()
 
 
+def test_cycles_settle_where_dozens_share_each_place() -> None:
+    rng = np.random.default_rng(9)
+    means, variances = -np.sort(-rng.normal(25, 7, 200)), rng.uniform(20, 80, 200)
+    layers = [range(start, start + 20) for start in range(0, 200, 20)]
+    wins = [comparison for pair in itertools.pairwise(layers) for comparison in everyone(*pair, 0.7)]
+    settled = at_once(means.tolist(), variances.tolist(), wins, rounds=120, tolerance=1e-10)
+    assert settled == at_once(means.tolist(), variances.tolist(), wins, rounds=121, tolerance=1e-10)
+
+
 @given(t=st.floats(-1e3, 1e3), margin=st.floats(0, 50))
 def test_several_wins_agree_with_single_ones(t: float, margin: float) -> None:
     found = wins(np.array([t, -t]), np.array([margin, margin]))
