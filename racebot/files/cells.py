@@ -117,12 +117,9 @@ def _bad(column: str, text: str, problem: str, *words: str) -> BadCellError:
 
 @lru_cache(maxsize=10_000)
 def microseconds(text: str) -> int:
-    """Read `h:mm:ss`, `m:ss:mmm`, `m.ss,mm`, `2h 3m 4s`, `2h03`, `2h03'04"5`, seconds, or ISO 8601.
-
-    A whole number of a million or more is in milliseconds: in seconds it would be over eleven days.
-    """
-    if text.isdecimal() and 7 <= len(text) <= 10 and text[0] != "0":
-        return int(text) * 1000
+    """Read `h:mm:ss`, `m:ss:mmm`, `m.ss,mm`, `2h 3m 4s`, `2h03`, `2h03'04"5`, seconds, or ISO 8601."""
+    if text.isdecimal() and len(text) > 6:
+        raise _bad("time", text, "not in seconds: write 1:02:03.4, or ms in the name of its column")
     plain = _SMALL.sub(lambda match: f"{match[1]}:{match[2] or match[3]}.", _MARK.sub("", text))
     plain = plain if "day" in text else plain.replace(",", ".")
     if any(sign in text for sign in "'′’"):

@@ -21,14 +21,18 @@ _WHOLE = re.compile("total|tot|final|finish|result|net|gesamt|time")
 _READERS = {"place": cells.place, "time": cells.microseconds, "score": cells.number}
 
 
-def ask_about_times(path: Path, header: Header, below: Sequence[list[str]]) -> None:
-    """Refuse finishes that may be times of day, and times that may lack penalties."""
+def ask_about_times(path: Path, header: Header, below: Sequence[list[str]], told: bool) -> None:
+    """Refuse times in an unknown unit and, if not told, those of day and those that may lack penalties."""
     name = header.plain[at := header.at["time"][0]]
-    clock = header.find("start", "start time") if "finish" in name else None
+    if max(header.whole_times(below), default=0) > 86_400:
+        own = header.names[at]
+        fix = f"rename the column {own} (ms) or {own} (s)"
+        raise PayloadError(f"{path}: are times in {own!r} in milliseconds or in seconds? {fix}")
+    clock = header.find("start", "start time") if "finish" in name and not told else None
     if clock is not None and any(":" in row[clock] for row in below):
         fix = "add a column time with what lies between; if not, --columns time=NAME"
         raise PayloadError(f"{path}: are starts and finishes times of day? If so, {fix}")
-    added = None if TOTAL.fullmatch(name) else header.find(*KNOWN["penalty"])
+    added = None if told or TOTAL.fullmatch(name) else header.find(*KNOWN["penalty"])
     if added is not None and any(set("123456789").intersection(row[added]) for row in below):
         names = f"{header.names[at]!r} include {header.names[added]!r}"
         fix = f"add --columns time={cells.quoted(header.names[at])}; if not, add a column of the sums"

@@ -173,8 +173,8 @@ class _Recognizer:
         path, header, below, told = self.path, self.header, self.below, self.options.columns
         if self.options.twice is None and "list" not in header.at and "proof" not in self.options.known:
             ask_about_repeated_players(path, header, below)
-        if header.results() == ["time"] and "time" not in told:
-            evidence.ask_about_times(path, header, below)
+        if header.results() == ["time"]:
+            evidence.ask_about_times(path, header, below, "time" in told)
         if "place" not in header.at and "race" not in told:
             evidence.ask_about_groups(path, header, below)
         if "place" not in told:

@@ -215,6 +215,8 @@ class Header:
             self.at["time"] = hours + minutes + seconds
         units = [unit for at in self.at.get("time", ()) for unit in self._words[at] & _UNITS]
         self._unit = "".join(units) if len(units) == 1 else ""
+        if max(self.whole_times(below), default=0) >= 1_000_000:  # in seconds, eleven days
+            self._unit = "ms"
         if "list" in self.at and not {"race", "ended_at"} & {*self.at, *given}:
             self.at["race"] = self.at.pop("list")
         elif "race" in self.at and "race" not in given:
@@ -302,6 +304,11 @@ class Header:
                 if text and text in names:
                     return names.index(text)
         return None
+
+    def whole_times(self, below: Sequence[Sequence[str]]) -> list[int]:
+        """Return the times that are whole numbers, if their unit is not known."""
+        of_time = () if self._unit or len(self.at.get("time", ())) != 1 else self.at["time"]
+        return [int(row[at]) for at in of_time for row in below if row[at].isdecimal()]
 
     def names_race(self, at: int) -> bool:
         """Return whether a column is named like one race of several."""
