@@ -42,7 +42,7 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table whose layout is known, and the first of its rows.
+    """A table whose layout is known.
 
     `where` has the texts that a row needs, by the column's position. If it is `titled`, the last column of
     rows is the title above them.
@@ -54,7 +54,6 @@ class Grid:
     where: Mapping[int, Iterable[str]]
     lines: Lines
     notes: list[str]
-    sample: Sequence[list[str]]
     titled: bool
 
 
@@ -102,16 +101,21 @@ def two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
     def lines(number: int, row: list[str]) -> Iterator[Line]:
         if (found := places(row)) is None:
             return
-        line = header.texts(row, "race", "ended_at")
-        name = line.get("race") or f"{stem}-{number:06}"
-        seen[name] += 1
-        race = name if seen[name] == 1 else f"{name} ({seen[name]})"
+        line = _named(header, row, f"{stem}-{number:06}", seen)
         for at, place in zip(pair, found, strict=True):
-            yield line | {"race": race, "player": row[at], "place": place}
+            yield line | {"player": row[at], "place": place}
 
     used = [at for at in (*pair, *scores, *result, winner, draw, forfeit) if at is not None]
     columns = {"race": "race"} | header.titles("race", "ended_at")
     return Lines(lines, columns, used, f"each line is a race of two, {names[0]!r} and {names[1]!r}")
+
+
+def _named(header: Header, row: Sequence[str], name: str, seen: Counter[str]) -> dict[str, str]:
+    """Return the race and date of a row that is a race of its own: those of one name are numbered."""
+    line = header.texts(row, "race", "ended_at")
+    race = line.get("race") or name
+    seen[race] += 1
+    return line | {"race": race if seen[race] == 1 else f"{race} ({seen[race]})"}
 
 
 def _of_score(text: str, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
@@ -132,11 +136,11 @@ def in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence[
 
     `Ann / Cy` are two who share a place if one of them has another to herself, and otherwise a team's name.
     """
-    alone = {row[at] for row in below for at in columns}
+    alone, seen = {row[at] for row in below for at in columns}, Counter[str]()
     out = [(at, word) for at, word in enumerate(header.plain) if word in cells.OUTCOMES]
 
     def lines(number: int, row: list[str]) -> Iterator[Line]:
-        line, shared = {"race": f"{stem}-{number:06}"} | header.texts(row, "race", "ended_at"), 0
+        line, shared = _named(header, row, f"{stem}-{number:06}", seen), 0
         for place, at in enumerate(columns, start=1):
             names = re.split(r"\s*/\s*|\s[&+=]\s", row[at])
             names = names if len(names) > 1 and not alone.isdisjoint(names) else [row[at]]

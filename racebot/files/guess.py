@@ -62,23 +62,11 @@ def _as_option(columns: Mapping[str, str]) -> str:
     return cells.quoted(",".join(f"{ours}={name}" for ours, name in columns.items()))
 
 
-def apart(table: Grid, ours: str) -> str:
-    """Return an option that tells races apart in which a player or a first place occurs twice, or none."""
-    titles, names = table.lines.columns, table.header
-    race = titles.get("race") or titles.get("ended_at", "")
-    of_us = *race.split("+"), *titles.get(ours, "").split("+")
-    keys = [names.index(each) for each in of_us if each in names]
-    rows = {(*row,) for row in table.sample if ours != "place" or (keys and are_places([row[keys[-1]]]))}
-    for at, name in enumerate(names):
-        known = {*KNOWN["groups"], *COLUMNS["race"], "date"}.intersection(plain(name).split())
-        if known and len({(row[at], *map(row.__getitem__, keys)) for row in rows}) == len(rows) > 1:
-            return cells.quoted(f"race={'+'.join(filter(None, [race, name]))}")
-    return ""
-
-
 def fix_for_two(table: Grid) -> str:
     """Return what to do about two results of a player in one race."""
-    titles, race = table.lines.columns, apart(table, "player") or "race=NAME"
+    titles = table.lines.columns
+    both = [titles[each] for each in ("race", "ended_at") if each in titles]
+    race = cells.quoted(f"race={'+'.join(both)}") if len({*both}) == 2 else "race=NAME"
     fix = f"remove one, or add --twice first, --twice best, or --columns {race}"
     player, used = titles.get("player", "NAME"), "+".join(titles.values()).split("+")
     free = [name for name in table.header if name not in used]

@@ -71,7 +71,7 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
                     raise PayloadError(f"{path}: --where: no column {few(lacking)}: {there}")
                 where = {header.find(name) or 0: texts for name, texts in options.where.items()}
                 all_names = [*names, *header.names[len(names) :]]
-                return Grid(path, body, all_names, where, found, notes, below, titled)
+                return Grid(path, body, all_names, where, found, notes, titled)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header, below
     raise refusal(path, *best, options)
@@ -175,7 +175,7 @@ class _Recognizer:
             ask_about_repeated_players(path, header, below)
         if header.results() == ["time"]:
             evidence.ask_about_times(path, header, below, "time" in told)
-        if "place" not in header.at and "race" not in told:
+        if not {"place", "race"} & told.keys():
             evidence.ask_about_groups(path, header, below)
         if "place" not in told:
             evidence.ask_about_places(path, header, below)

@@ -22,7 +22,7 @@ DOUBTS = {
     "from the longest to the shortest": ("time", "add a column place if the longest wins"),
     "1, 2, 3 in each race": ("score", "if these are places, add --columns place={0}"),
     "from the lowest to the highest": ("score", "add --lowest-wins if less is better"),
-    "two places 1 before a place 2": ("place", "if they are of classes, add --columns {1}"),
+    "two places 1 before a place 2": ("place", "if they are of classes, add --columns race=RACE+CLASS"),
     "one entrant a race": ("ended_at", "add --columns date= if all are one race"),
 }
 """What is wrong with most races of a file, the column, and the fix if it does not mean what is usual."""

@@ -17,7 +17,6 @@ from racebot.errors import PayloadError
 from racebot.files.cells import PlayerNames
 from racebot.files.documents import Record, read_document, read_exported
 from racebot.files.games import Grid
-from racebot.files.guess import apart
 from racebot.files.layout import recognized
 from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions
 from racebot.files.ranking import DOUBTS
@@ -60,7 +59,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     notes: list[str] = []
     left_out: Counter[str] = Counter()
     doubts: Counter[str] = Counter()
-    table: Grid | None = None
+    columns: Mapping[str, str] = {}
     of_tables: list[RaceResult] = []
     ended: defaultdict[datetime, Iterator[int]] = defaultdict(count)
     for each in files:
@@ -72,17 +71,15 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
             if len(named) < len(found):
                 notes.append(f"{file.path.name}: {len(found) - len(named)} races of other goals")
             continue
-        named_by_site = "recorded" in found.lines.columns
-        prefix = file.path.stem if len(files) > 1 and not named_by_site else ""
+        prefix = file.path.stem if len(files) > 1 and "recorded" not in found.lines.columns else ""
         reader = TableReader(found, options, people, ended, prefix=prefix, first=len(results))
         results += (read := reader.read())
         of_tables += read
         factors |= reader.factors
         notes += [f"{file.path.name}: {note}" for note in reader.notes]
-        table, doubts = found, doubts + reader.ranking.doubts
-        if "race" not in found.lines.columns and len(read) > 1:
+        columns, doubts = found.lines.columns, doubts + reader.ranking.doubts
+        if "race" not in columns and len(read) > 1:
             doubts["one entrant a race"] += sum(len(each.entrants) == 1 for each in read)
-    columns = table.lines.columns if table else {}
     if 0 < doubts["races"] <= 2 * doubts["without a first"]:
         column, races = columns.get("place", "place"), counted(doubts["without a first"], "race")
         scores = f"if more is better, add --columns score={column}; if less is, add --lowest-wins to it"
@@ -92,8 +89,8 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         told = options.columns.keys() & {ours, "race" if ours == "place" else "cells"}
         if 2 * doubts[what] > doubts["races"] and not told and not (options.lowest_wins and ours == "score"):
             column, own = columns.get(ours, ours), ours if ours in columns else "cells"
-            way = fix.format(column, (table and apart(table, "place")) or "race=RACE+CLASS")
-            raise PayloadError(f"{file.path}, column {column}: {what}: {way}; if not, {own}={column}")
+            way = f"{fix.format(column)}; if not, {own}={column}"
+            raise PayloadError(f"{file.path}, column {column}: {what}: {way}")
     if not results and left_out:
         reason, times = left_out.most_common(1)[0]
         raise PayloadError(f"{file.path}: no result to read: {times} {reason}")
