@@ -24,7 +24,7 @@ from racebot.standings.rater import current_states
 from racebot.standings.settle import RatedRace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a page makes thousands, each in a fifth of the time
 class PlayedRace:
     """One rated race of a player. `entrants` includes deleted accounts."""
 
@@ -103,7 +103,7 @@ class OpponentRecord(NamedTuple):
     unfinished: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # as `PlayedRace`
 class Rival:
     """A player's record against an opponent, whose `points` are those of now, and the chance to beat them."""
 

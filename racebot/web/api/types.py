@@ -80,7 +80,7 @@ class LeaderboardPart:
     players: Sequence[ListedPlayer]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # as `PlayedRace`
 class Addressed(Generic[AnyRecord]):
     """A race with its addresses. A room has its page once the race is recorded."""
 
