@@ -17,7 +17,7 @@ from racebot.files.options import RESULTS, TOTAL, Header, few
 _MOST = 100
 """Most places of a race that are compared, each with all others."""
 _OUT = {word for word, means in cells.WORDS.items() if means is not DONE and word.isalpha()}
-_WHOLE = re.compile("total|tot|final|finish|result|net|gesamt|time")
+_WHOLE = re.compile("total|tot|final|finish|result|net|gesamt|time|gap|diff|interval|behind|écart|rückstand")
 _READERS = {"place": cells.place, "time": cells.microseconds, "score": cells.number}
 
 

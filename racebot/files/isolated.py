@@ -32,7 +32,7 @@ def workbook(path: str, wanted: str) -> Iterator[Any]:
         if not chosen and wanted.isdigit():
             chosen = names[int(wanted) :][:1]
         if not chosen:
-            raise ValueError(f"no sheet {wanted!r}: there are {', '.join(names)}")
+            raise LookupError(f"no sheet {wanted!r}: there are {', '.join(names)}")
         for name in chosen:
             for row in book.get_sheet_by_name(name).iter_rows():
                 yield name, list(map(_text, row))
@@ -64,6 +64,8 @@ if __name__ == "__main__":
             print(json.dumps(row), flush=True)  # a later sheet may abort this process
     except MemoryError:
         sys.exit(1)
+    except LookupError as error:
+        print(json.dumps({"problem": str(error)[:1000]}))
     except Exception as error:
         problem = f"{str(error).partition(chr(10))[0][:300]}: save it as .xlsx without a password"
         print(json.dumps({"problem": problem}))

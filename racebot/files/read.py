@@ -18,7 +18,7 @@ from racebot.files.cells import PlayerNames
 from racebot.files.documents import Record, read_document, read_exported
 from racebot.files.games import Grid
 from racebot.files.layout import recognized
-from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions
+from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions, few
 from racebot.files.ranking import DOUBTS
 from racebot.files.rows import File, Rows, visible
 from racebot.files.table import FIRST_DAY, Find, TableReader
@@ -62,8 +62,8 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     columns: Mapping[str, str] = {}
     of_tables: list[RaceResult] = []
     ended: defaultdict[datetime, Iterator[int]] = defaultdict(count)
-    for each in files:
-        file = each if isinstance(each, File) else File.open(each)
+    opened = (each if isinstance(each, File) else File.open(each) for each in files)
+    for file, several in _sheets(opened, options, notes, len(files) > 1):
         found = _races_or_table(file, options, left_out)
         if isinstance(found, list):
             named = [each for each in found if options.goal in {None, each.goal}]
@@ -71,7 +71,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
             if len(named) < len(found):
                 notes.append(f"{file.path.name}: {len(found) - len(named)} races of other goals")
             continue
-        prefix = file.path.stem if len(files) > 1 and "recorded" not in found.lines.columns else ""
+        prefix = file.path.stem if several and "recorded" not in found.lines.columns else ""
         reader = TableReader(found, options, people, ended, prefix=prefix, first=len(results))
         results += (read := reader.read())
         of_tables += read
@@ -100,6 +100,18 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     ends = zip(("first", "last"), (of_tables[:1], of_tables[1:][-1:]), strict=True)
     shown = [f"{end} race: {_as_read(race)}" for end, races in ends for race in races]
     return RaceFiles(tuple(results), factors, (*notes, *people.notes(), *shown), left_out)
+
+
+def _sheets(
+    files: Iterable[File], options: ReadOptions, notes: list[str], several: bool
+) -> Iterator[tuple[File, bool]]:
+    """Yield the files, or their sheets with the same columns, and whether these are one of several."""
+    for file in files:
+        sheets = file.split() if options.sheet is None else [file]
+        if sheets[1:]:
+            names = [sheet.path.stem for sheet in sheets]
+            notes.append(f"{file.path.name}: read the sheets {few(names)}: --sheet NAME reads one")
+        yield from ((sheet, several or bool(sheets[1:])) for sheet in sheets)
 
 
 def _as_read(race: RaceResult) -> str:

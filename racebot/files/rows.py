@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
@@ -34,9 +35,15 @@ MOST_LINES = 250_000
 MOST_RESULTS = 1_000_000
 MOST_COLUMNS = 2_500
 LONGEST_LINE = 2**20
+_TOP = 15
+"""First rows of a sheet, of which one has the names of columns."""
 
 
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))
+
+
+def _has_names(row: list[str]) -> bool:
+    return len(list(filter(None, row))) > 1 and not any(map(str.isdecimal, row))
 
 
 def visible(text: str) -> str:
@@ -46,10 +53,11 @@ def visible(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file's name and bytes. Standard input is called `stdin`."""
+    """A file's name and bytes, or those of one sheet, and its cells. Standard input is called `stdin`."""
 
     path: Path
     content: bytes
+    cells: list[list[str]] | None = None
 
     @classmethod
     def open(cls, path: Path) -> File:
@@ -101,15 +109,38 @@ class File:
                 notes.append(f"separated by {'tabs' if separator == chr(9) else separator}")
             yield notes, self._text_rows(separator)
             return
+        if self.cells is not None:
+            yield [], iter(enumerate(self.cells, start=1))
+            return
+        names, sheets = self._sheets(sheet or "")
+        for name, rows in sheets:
+            chosen = f"read the sheet {name!r}, one of {len(names)}: --sheet NAME reads another"
+            yield [chosen] if names[1:] else [], iter(enumerate(rows, start=1))
+
+    def split(self) -> list[File]:
+        """Return each sheet of a workbook that shares its names of columns with others, or else this file."""
+        if self.kind != "sheet":
+            return [self]
+        sheets: dict[str, list[list[str]]] = {}
+        with suppress(PayloadError):  # a sheet that is too large may stand beside the first, which is read
+            sheets |= {name: [*islice(rows, MOST_LINES)] for name, rows in self._sheets("")[1]}
+        tops = {name: set(map(tuple, filter(_has_names, rows[:_TOP]))) for name, rows in sheets.items()}
+        shared = Counter(row for rows in tops.values() for row in rows)
+        head, count = max(shared.items(), key=itemgetter(1), default=((), 0))
+        alike = {name: rows for name, rows in sheets.items() if count > 1 and head in tops[name]}
+        paths = {name: self.path / f"{name.replace('/', '-')}.sheet" for name in alike}
+        return [File(paths[name], self.content, rows) for name, rows in alike.items()] or [self]
+
+    def _sheets(self, wanted: str) -> tuple[list[str], Iterator[tuple[str, Iterator[list[str]]]]]:
+        """Return the names of all sheets, and the rows of those wanted, which must be read in turn."""
         if importlib.util.find_spec("python_calamine") is None:
             raise MissingExtraError("files", f"{self.path}: Excel files cannot be read yet")
-        rows = self._isolated_rows(sheet or "")
+        rows = self._isolated_rows(wanted)
         names, _ = next(rows)
-        for name, cells in groupby(rows, key=itemgetter(0)):
-            chosen = f"read the sheet {name!r}, one of {len(names)}: --sheet NAME reads another"
-            numbered = enumerate(cells, start=1)
-            notes = [chosen] if names[1:] else []
-            yield notes, ((number, [visible(cell).strip() for cell in row]) for number, (_, row) in numbered)
+        by_sheet = groupby(rows, key=itemgetter(0))
+        return names, (
+            (name, ([visible(cell).strip() for cell in row] for _, row in of)) for name, of in by_sheet
+        )
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of a text, or raise a PayloadError for too many, or for one that is too long."""

@@ -9,6 +9,7 @@ import pytest
 from builders import CATEGORY, NOON, entrant_document, listed_document, race_document
 
 from racebot.errors import PayloadError
+from racebot.files.options import options_of
 from racebot.files.read import read_races
 from racebot.races.result import Entrant, EntrantStatus
 
@@ -147,3 +148,29 @@ def test_small_files_cannot_take_much_memory_or_time(tmp_path: Path, monkeypatch
         with pytest.raises(PayloadError, match=bound):
             read_races(tmp_path / name)
     assert len(read_races(tmp_path / "right.xlsx").results) == 1, "what is right needs no later sheet"
+
+
+def test_sheets_with_the_same_columns_are_read_as_files_are(tmp_path: Path) -> None:
+    xlsxwriter = pytest.importorskip("xlsxwriter")
+    pytest.importorskip("python_calamine")
+    header = ["Pos", "Driver", "Gap"]
+    sheets = {
+        "Standings": [["Driver", "Points"], ["Ann", 3], ["Bo", 2]],
+        "1. Spa": [["Round 1"], header, [1, "Ann", ""], [2, "Bo", "+1.5"]],
+        "2. Imola": [["Round 2"], header, [1, "Bo", ""], [2, "Ann", "+0.5"]],
+    }
+    with xlsxwriter.Workbook(tmp_path / "season.xlsx") as book:
+        for name, rows in sheets.items():
+            sheet = book.add_worksheet(name)
+            for number, row in enumerate(rows):
+                sheet.write_row(number, 0, row)
+    found = read_races(tmp_path / "season.xlsx")
+    assert [(race.name, min(race.entrants, key=lambda e: e.place or 9).name) for race in found.results] == [
+        ("1. Spa", "Ann"),
+        ("2. Imola", "Bo"),
+    ]
+    assert "season.xlsx: read the sheets '1. Spa', '2. Imola': --sheet NAME reads one" in found.notes
+    (one,) = read_races(tmp_path / "season.xlsx", options=options_of(sheet="2. imola")).results
+    assert one.name == "season"
+    with pytest.raises(PayloadError, match="no sheet 'Imola': there are Standings, 1. Spa, 2. Imola$"):
+        read_races(tmp_path / "season.xlsx", options=options_of(sheet="Imola"))
