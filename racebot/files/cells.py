@@ -171,7 +171,7 @@ def number(text: str) -> float:
         return int(part[1]) / int(part[2])
     if ":" in text:
         return microseconds(text) / 1_000_000
-    text = text.strip("$€£% ")
+    text = _MARK.sub("", text.strip("$€£% "))
     if _NUMBER.fullmatch(text) is None:
         raise _bad("score", text, "no number: write 12500, without a sign of thousands, or DNF", "dnf", "dns")
     return float(text.replace(",", "."))

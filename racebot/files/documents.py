@@ -238,7 +238,12 @@ def _keyed(value: Any, name: str = "") -> Any:
     if not isinstance(value, Mapping) or not value:
         return value
     own = {key: _keyed(each, key) for key, each in value.items()}
-    rows = [{"results": each} if _are_objects(each) else each for each in own.values()]
+    values = [*own.values()]
+    alike = all(isinstance(each, list) and each and len(each) == len(values[0]) for each in values)
+    plain_cells = alike and not any(isinstance(cell, list | Mapping) for each in values for cell in each)
+    if plain_cells and values[1:] and not any(map(_tells, own)) and not any(map(_are_names, values)):
+        return [{"player": key} | {f"race {n}": cell for n, cell in enumerate(own[key], 1)} for key in own]
+    rows = [{"results": each} if _are_objects(each) else each for each in values]
     if not all(isinstance(row, Mapping) for row in rows) or tuple(map(plain, own)) in PAIRS:
         return own
     if all(re.fullmatch(r"(19|20)\d\d", key) for key in own):
@@ -259,10 +264,6 @@ def _by_key(document: Any) -> Any:
     if not isinstance(document, Mapping) or not document or not _PLAYERS.isdisjoint(map(plain, document)):
         return document
     each, name = list(document.values()), "date" if all(map(is_date, document)) else "key"
-    lists = each[1:] and all(one and isinstance(one, list) for one in each) and len({*map(len, each)}) == 1
-    if lists and not any(map(_tells, document)) and not any(map(_are_names, each)):
-        rows = [{f"race {n}": cell for n, cell in enumerate(one, start=1)} for one in each]
-        return [{"player": key} | row for key, row in zip(document, rows, strict=True)]
     if all(one and _are_names(one) for one in each):
         starts = Counter(player for one in each for player in {*one})
         if name != "date" and starts.total() == len(starts):  # nobody is in two of them

@@ -88,13 +88,14 @@ def are_titles(path: Path, header: Header, rows: Sequence[list[str]], repeated: 
 
 def ask_about_words(path: Path, header: Header, below: Sequence[list[str]]) -> None:
     """Refuse a table if a column that is not used says that somebody with a result did not finish."""
-    placed = [any(cells.is_result(text) for text in header.texts(row, *RESULTS).values()) for row in below]
-    for at in range(len(header.names)) if "status" not in header.at else ():
-        texts = [row[at].lower() for row in below]
-        results = _WHOLE.match(header.plain[at]) and any(map(cells.is_result, texts))
-        lines = zip(texts, placed, strict=True)
-        out = (own and (results or text[3:]) and text in _OUT for text, own in lines)
-        if at not in header.used and header.names[at] and any(out):
+    placed = [row for row in below if any(map(cells.is_result, header.texts(row, *RESULTS).values()))]
+    free = [at for at, name in enumerate(header.names) if name and at not in header.used]
+    for at in free if "status" not in header.at else ():
+        words = {row[at].lower() for row in placed} & _OUT
+        # A short word may be a country, or an attempt among others.
+        measured = any(cells.is_result(row[at]) for row in below)
+        whole = _WHOLE.match(header.plain[at]) if measured else words & cells.OUTCOMES.keys()
+        if (whole and words) or any(word[3:] for word in words):
             own = cells.quoted(f"status={header.names[at]}")
             problem = f"{header.names[at]!r} says of somebody with a result that there is none"
             raise PayloadError(f"{path}: {problem}: add --columns {own}, or status= if it says another thing")

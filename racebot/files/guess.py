@@ -48,9 +48,9 @@ def refusal(
         fix = f"name yours, perhaps by --columns {_as_option(guess)}{less}"
     else:
         named = ",".join(f"{ours}=NAME" for ours in wanted)
-        fix = f"name yours by --columns {named}, or write a line for each entrant, with race, player "
-        fix += "and place"
-        if "race" in options.known:
+        fix = f"name yours by --columns {named}, or " if named else ""
+        fix += "write a line for each entrant, with race, player and place"
+        if "race" in options.known and options.layout is None:
             fix += "; a column for each race or player needs --layout players or races"
     if len(names) == 1 and " " in names[0]:
         fix = "separate columns by commas, semicolons or tabs, not spaces"

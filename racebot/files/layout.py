@@ -38,7 +38,11 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
         start[at] = number, row[:MOST_COLUMNS]
     filled = [at for at, (_, row) in enumerate(start) if any(row)]
     best = 1, Header([], options), list[list[str]]()
-    for (above, at), known in product(enumerate(filled[:_LAST_HEADER]), (True, False)):
+    # A small table of facts may stand above the entrants.
+    heads = ((at, Header(start[at][1], options)) for at in filled[:_LAST_HEADER])
+    first = next((at for at, header in heads if "player" in header.at and header.results()), None)
+    tops = sorted(enumerate(filled[:_LAST_HEADER]), key=lambda top: top[1] != first)
+    for (above, at), known in product(tops, (True, False)):
         number, row = start[at]
         rest = [row for _, row in start[at + 1 :]]
         for names in filter(None, (two_lines(row, *rest[:1]), row)):

@@ -6,6 +6,7 @@ import csv
 import importlib.util
 import io
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,9 @@ _TOP = 15
 
 
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))
+
+
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # of Markdown
 
 
 def _has_names(row: list[str]) -> bool:
@@ -156,8 +160,13 @@ class File:
         reader = csv.reader(self.lines(), strict=True, delimiter=separator)
         try:
             for row in reader:
-                if separator != "|" or set("".join(row)) - set(":- "):  # Markdown has a line of dashes
+                if separator != "|":
                     yield reader.line_num, [cell.strip() for cell in row]
+                elif set("".join(row)) - set(":- "):  # Markdown has a line of dashes
+                    yield (
+                        reader.line_num,
+                        [_LINK.sub(r"\1", cell).replace("**", "").strip(" *`~") for cell in row],
+                    )
         except PayloadError as error:
             raise PayloadError(f"{self.path}: {error}") from None
         except csv.Error as error:

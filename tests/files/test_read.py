@@ -172,5 +172,5 @@ def test_sheets_with_the_same_columns_are_read_as_files_are(tmp_path: Path) -> N
     assert "season.xlsx: read the sheets '1. Spa', '2. Imola': --sheet NAME reads one" in found.notes
     (one,) = read_races(tmp_path / "season.xlsx", options=options_of(sheet="2. imola")).results
     assert one.name == "season"
-    with pytest.raises(PayloadError, match="no sheet 'Imola': there are Standings, 1. Spa, 2. Imola$"):
+    with pytest.raises(PayloadError, match=r"no sheet 'Imola': there are Standings, 1\. Spa, 2\. Imola$"):
         read_races(tmp_path / "season.xlsx", options=options_of(sheet="Imola"))
