@@ -256,10 +256,7 @@ def place_among(
     listing: Listing,
     ratings: Sequence[float] | None = None,
 ) -> tuple[int | None, int]:
-    """Return a player's place, None if they are not listed, and the number of listed players.
-
-    `ratings` are the `listed_ratings`, which save reading them for each of many players.
-    """
+    """Return a player's place, None if not listed, and how many are listed, perhaps from `listed_ratings`."""
     if ratings is None:
         above, listed = _counts(ledger, board, listing, standing.rating)
     else:
