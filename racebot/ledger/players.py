@@ -173,6 +173,8 @@ class Profiles(LedgerTable):
             for e in entrants
             if e.user_id is not None and e.profile is not None
         ]
+        if not rows:
+            return
         update = (
             "UPDATE SET avatar = excluded.avatar, pronouns = excluded.pronouns, twitch = excluded.twitch"
             " WHERE (avatar, pronouns, twitch) IS NOT (excluded.avatar, excluded.pronouns, excluded.twitch)"

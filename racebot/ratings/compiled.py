@@ -27,7 +27,7 @@ from racebot.ratings import registry  # noqa: F401 - loads all models
 from racebot.ratings.kernel import KernelModel, KernelRace, PastRace, clamped_group
 from racebot.ratings.model import FloatArray
 from racebot.ratings.models.hurdle import after_order, after_race, after_race_of_units
-from racebot.ratings.numerics.expectation_propagation import inverse, wins
+from racebot.ratings.numerics.expectation_propagation import wins
 from racebot.ratings.numerics.order import crowd_level, crowd_moments, on_windows, posterior_moments
 from racebot.ratings.numerics.order_grid import (
     MARGIN,
@@ -144,24 +144,6 @@ def _sums(values):
         linear += values[k] * float(k)
         square += values[k] * float(k) * float(k)
     return total, linear, square
-
-
-@_in_place_of(inverse)
-def _inverse(matrix):
-    """Sweep the matrix on each pivot in turn, which needs no exchange of rows if it is positive definite."""
-    found = matrix.copy()
-    for j in range(len(found)):
-        pivot = 1.0 / found[j, j]
-        for i in range(len(found)):
-            factor = found[i, j] * pivot
-            if i != j and factor != 0.0:
-                for k in range(len(found)):
-                    found[i, k] -= factor * found[j, k]
-                found[i, j] = -factor
-        for k in range(len(found)):
-            found[j, k] *= pivot
-        found[j, j] = pivot
-    return found
 
 
 @_in_place_of(wins)

@@ -250,9 +250,13 @@ class Boards:
         configs = self.rules.configs_to_rate(result)
         return [config for config in configs if result.recorded or config.rule.finished]
 
-    def save_counting(self, result: RaceResult, past: Sequence[RaceResult] = ()) -> list[Leaderboard]:
-        """Return the leaderboards on which a result counts now, storing missing ones."""
-        boards = (self.stored_or_new(config, result, past) for config in self.configs_now(result))
+    def save_counting(
+        self, result: RaceResult, past: Sequence[RaceResult] = (), known: Collection[Leaderboard] = ()
+    ) -> list[Leaderboard]:
+        """Return the leaderboards on which a result counts now, storing those missing here and in `known`."""
+        stored, configs = {(each.category, each.name): each for each in known}, self.configs_now(result)
+        keys = ((config, (result.category, config.name)) for config in configs)
+        boards = (stored.get(key) or self.stored_or_new(config, result, past) for config, key in keys)
         return [self.ledger.leaderboards.save(board) if board.id is None else board for board in boards]
 
     def stored_or_new(

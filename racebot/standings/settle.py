@@ -168,7 +168,7 @@ class Settler:
                     self.ledger.players.save(result, current=source != "import")
                     known += 1
                     continue
-                touched = self.boards.save_counting(result, rated)
+                touched = self.boards.save_counting(result, rated, boards.values())
                 if position is None:
                     new += 1
                     position = Position(min(result.ended_at, latest), result.name)

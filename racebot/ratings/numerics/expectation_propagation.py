@@ -261,7 +261,7 @@ def solve(matrix: FloatArray, values: FloatArray) -> None:
     last = len(matrix) - 1
     for k in range(last + 1):
         own, beside = matrix[k, 0], matrix[k, 1]
-        own[:] = inverse(own + own.T)
+        own[:] = np.linalg.inv(own + own.T)
         if k < last:
             gain = own @ beside
             matrix[k + 1, 0] -= 0.5 * (beside.T @ gain)
@@ -275,11 +275,6 @@ def solve(matrix: FloatArray, values: FloatArray) -> None:
             beside[:] = -gain @ matrix[k + 1, 0]
             own -= beside @ gain.T
             values[k] -= gain @ values[k + 1]
-
-
-def inverse(matrix: FloatArray) -> FloatArray:
-    """Return the inverse of a positive definite matrix."""
-    return np.asarray(np.linalg.inv(matrix), np.float64)
 
 
 def jointly(
@@ -348,7 +343,7 @@ def extrapolated(changes: FloatArray, moves: FloatArray, turns: FloatArray) -> F
     """
     flat = changes.ravel()
     # These are unit vectors. The small term keeps their products invertible if they depend on each other.
-    weights = inverse(turns @ turns.T + 1e-12 * np.eye(len(turns))) @ (turns @ flat)
+    weights = np.linalg.inv(turns @ turns.T + 1e-12 * np.eye(len(turns))) @ (turns @ flat)
     left = flat - turns.T @ weights
     left[: flat.size // 2] *= _MIXED
     return (left - moves.T @ weights).reshape(changes.shape)
