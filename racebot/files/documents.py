@@ -250,13 +250,17 @@ def _keyed(value: Any, name: str = "") -> Any:
         label = "season"
     elif plain(name) in _RACES or all(map(is_date, own)):
         label = "race" if plain(name) in _RACES else "date"
-    elif plain(name) in _PEOPLE:
+    elif plain(name) in _PEOPLE or (plain(name) in _ORDERS and all(map(_has_result, rows))):
         label = "player"
     elif all(RACE_NAME.fullmatch(plain(key)) for key in own):
         label = "race" if rows[0].keys() == {"results"} or not all(map(str.isdecimal, own)) else name or "key"
     else:
         return own
     return [{label: key} | row for key, row in zip(own, rows, strict=True)]
+
+
+def _has_result(entrant: Record) -> bool:
+    return any("result" in _tells(key) for key in entrant)
 
 
 def _by_key(document: Any) -> Any:

@@ -198,6 +198,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "a small table above another": ("Start Time,Track,Season\n2026-03-01,Spa,2026\n\nFin Pos,Name,Inc\n1,Ann,0\n2,Bo,4\n", {}, {"t": "Ann Bo"}, "place=Fin Pos"),
     "marks of Markdown": ("|Pos|Player|\n|--|--|\n|1|**[Ann](u/ann)**|\n|2|`Bo`|\n", {}, {"t": "Ann Bo"}, "separated by |"),
     "marks behind numbers": ("Athlete,Mark\nAnn,10.45 Q\nBo,10.21 PB\n", {"columns": "score=Mark", "lowest_wins": True}, {"t": "Bo Ann"}, "the lowest score wins"),
+    "JSON of results by player": ('{"match": 1, "results": {"Ann": {"place": 2, "kills": 9}, "Bo": {"place": 1, "kills": 2}}}\n{"match": 2, "results": {"Ann": {"place": 1, "kills": 9}, "Bo": {"place": 2, "kills": 2}}}', {}, {"1": "Bo Ann", "2": "Ann Bo"}, "not used: 'kills'"),
     "JSON of places by player": ('{"Ann": [1, 2], "Bo": [2, null], "Cy": [null, 1]}', {}, {"race 1": "Ann Bo", "race 2": "Cy Ann"}, "a column for each race"),
     "JSON with laps of another name": ('{"track": "Spa", "drivers": [{"name": "Ann", "pos": 1, "raceLaps": [{"pos": 1, "time": 9}]}, {"name": "Bo", "pos": 2, "raceLaps": [{"pos": 2, "time": 9}]}]}', {}, {"Spa": "Ann Bo"}, "lists not used: 'drivers raceLaps'"),
     "JSON with details beside places": ('{"rows": [{"rank": 1, "userName": "Ann", "units": [{"name": "x"}]}, {"rank": 2, "userName": "Bo", "units": [{"name": "y"}]}]}', {}, {"t": "Ann Bo"}, "lists not used: 'rows units'"),
