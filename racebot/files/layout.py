@@ -306,7 +306,7 @@ class _Recognizer:
                 raise PayloadError(f"{self.path}: some columns have times and some places: {fix}")
             return "time"
         if 2 * placed > len(numbers):
-            sums = [sum(map(cells.place, row)) for row in rows if all(map(str.isdecimal, row))]
+            sums = [sum(map(int, row)) for row in rows if all(map(str.isdecimal, row))]
             if by_player and len({*sums}) > 2 and sums == sorted(sums, reverse=True):
                 fix = "add --columns cells=score if these are points, or cells=place"
                 raise PayloadError(f"{self.path}: lines from the highest sum to the lowest: {fix} if places")

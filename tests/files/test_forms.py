@@ -237,6 +237,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("race,player,place\na,Ann,1\na,Ann,2\n", ["'Ann' is already in this race in line 2", "--twice first"]),
         ("player,place\nAnn,1\nAnn,2\n", ["no column race", "--columns race=NAME"]),
         ("race,player,place,status\na,Ann,1,official\na,Bo,2,protest\n", ["--words \"done=official|protest\" or \"dnf=official|protest\"", "--columns status="]),
+        ("Player,R1,R2,R3\nAnn,1,2,0\nBo,2,1,1\nCy,3,3,2\n", ["line 2", "--lowest-wins if 0 is the first"]),
         ("Player,R1,R2\nAnn,1,2\nBo,2,oops\nCy,3,1\n", ["line 3, column place", "--words dns=oops"]),
         ("Player,G1,G2\nAnn,25,18\nBo,18,25\n", ["cells=score", "--lowest-wins"]),
         ("Player,Pos,Swim,Bike\nAnn,1,2,1\nBo,2,1,2\n", ["--layout long", "--layout players"]),
