@@ -303,7 +303,7 @@ def _of_entrants(found: Iterable[_Found], parts: bool) -> tuple[list[str], list[
     within = {path for path in ranked for outer in places if path != outer == path[: len(outer)]}
     within -= {*people, *places}
     ranked = [path for path in ranked if path not in within]
-    full = ranked or full
+    full = full if parts else ranked or full
     used = {path: " ".join(path) or "top level" for path in full or (path for path, _, _ in kept)}
     lists = sorted(
         (path for path in used if not _is_out(path)), key=lambda path: (-len(tells[path][0]), path)
@@ -320,7 +320,9 @@ def _of_entrants(found: Iterable[_Found], parts: bool) -> tuple[list[str], list[
     number = {at: n for n, at in enumerate(dict.fromkeys(at for _, at, _ in kept), start=1)}
     by_list = len(number) > 1 and not any("player" in tells[path][1] - tells[path][0] for path in used)
     records: list[Record] = [
-        ({"list": number[at]} if by_list else {}) | ({"part": used[path]} if several[1:] else {}) | dict(row)
+        ({"list": number[at]} if by_list else {})
+        | ({"part": used[path]} if several[1:] or parts else {})
+        | dict(row)
         for path, at, row in kept
     ]
     unused = [" ".join(path) or "top level" for path in tells if path not in used]

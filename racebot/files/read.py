@@ -174,7 +174,9 @@ def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) ->
     """Return the races of an archive or of the site's JSON, or else a table of entrants."""
     found: list[RaceResult] | tuple[list[str], list[Record]] | None = None
     if file.kind == "other":
-        raise PayloadError(f"{file.path}: XML, HTML, PDF and Parquet are not read: save CSV or JSON")
+        raise PayloadError(
+            f"{file.path}: XML, HTML, PDF, YAML, SQLite and Parquet are not read: save CSV or JSON"
+        )
     try:
         if file.kind == "text":
             found = read_exported(file.lines(), left_out)

@@ -36,6 +36,7 @@ MOST_LINES = 250_000
 MOST_RESULTS = 1_000_000
 MOST_COLUMNS = 2_500
 LONGEST_LINE = 2**20
+_NOT_READ = {".yaml", ".yml", ".sql"}
 _TOP = 15
 """First rows of a sheet, of which one has the names of columns."""
 
@@ -86,7 +87,9 @@ class File:
         begins = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")[:1]
         if suffix in {".json", ".jsonl"} or (begins in {b"{", b"["} and suffix not in {".csv", ".tsv"}):
             return "json"
-        other = start.startswith((b"PAR1", b"%PDF", b"\x89PNG", b"\x1f\x8b"))
+        other = (
+            start.startswith((b"PAR1", b"%PDF", b"\x89PNG", b"\x1f\x8b", b"SQLite")) or suffix in _NOT_READ
+        )
         return "other" if begins == b"<" or other else "text"
 
     def text(self) -> TextIO:
