@@ -31,6 +31,7 @@ MOST_PROBLEMS = 10
 """Most kinds of problems that are named."""
 FIRST_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 """The end of the first race of a file without dates. Each further race ends a minute later."""
+_BLANK = "of entrants without a result, who count as not finished"
 Find = Callable[[str], Entrant]
 
 
@@ -86,7 +87,6 @@ class TableReader:
         self._status_numbers, self._title = 0, ""
         self._words = cells.WORDS | dict(options.words)
         self._columns = table.lines.columns  # the file's own names, by ours
-        self._blank: set[int] = set()  # lines without a result
         self._flags = [flag for flag in (*FLAGS, "finished") if flag in self._columns]
         letters = self._columns.get("status", "").lower() == "positiontext"
         self._statuses = self._words | (cells.LETTERS if letters else {})
@@ -232,7 +232,7 @@ class TableReader:
         if word:
             self._said[word, status] += 1
         elif status is DNF:
-            self._blank.add(number)
+            self._unused[_BLANK].append(number)
         if status is None:
             return None
         entrant = Entrant(player, name, status, team=sys.intern(line.get("team", "")) or None)
@@ -339,11 +339,12 @@ class TableReader:
 
     def _ask_about_blanks(self) -> None:
         """Refuse an empty place where those of the lines above and below leave one out."""
-        for race in self._races.values():
+        blank = {*self._unused.get(_BLANK, [])}
+        for race in self._races.values() if blank else ():
             lines = [*race.results.values()]
             for before, own, after in zip(lines, lines[1:], lines[2:], strict=False):
                 one, two = before.entrant.place or 0, after.entrant.place or 0
-                if own.number in self._blank and one and two - one == 2:
+                if own.number in blank and one and two - one == 2:
                     with self._refusing(own.number):
                         problem = f"empty between {one} and {two}: write {one} if they are equal"
                         raise BadCellError("place", f"{problem}, {one + 1}, DNF or DNS")

@@ -128,6 +128,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "a qualifying and a race of each event": ("Driver,Spa,,Imola,\n,Q,R,Q,R\nAnn,2,1,1,2\nBo,1,DNF,2,1\n", {"layout": "players"}, {"Spa": "Ann | Bo", "Imola": "Bo Ann"}, "not used: 'Spa Q', 'Imola Q'"),
     "milliseconds around a thousand seconds": ("player,time\nAnn,995000\nBo,1001000\n", {}, {"t": "Ann Bo"}, "Ann 0:16:35 > Bo 0:16:41"),
     "races of one name, a line each": ("Game,Date,Club,Winner,2nd\nCatan,2026-03-04,x,Ann,Bo\nCatan,2026-03-04,x,Cy,Ann\n", {}, {"Catan": "Ann Bo", "Catan (2)": "Cy Ann"}, "each line is a race"),
+    "an entrant without a result": ("player,place,prize\nAnn,1,5\nBo,,late\n", {}, {"t": "Ann | Bo"}, "1 line of entrants without a result, who count as not finished (the first is line 3)"),
     "a place and a time in a cell": ("Name,Result\nAnn,1 (12:30)\nCy,DNF (0:00)\nBo,2 (12:40)\n", {"columns": "place=Result"}, {"t": "Ann Bo | Cy"}, ""),
     "no-break spaces in numbers": ("player,score\nAnn,1\u00a0250\nBo,980\nCy,1\u202f050\n", {}, {"t": "Ann Cy Bo"}, ""),
     "parts of a number": ("Player,Mon,Tue\nAnn,3/6,X/6\nBo,4/6,2/6\n", {"columns": "cells=score", "lowest_wins": True, "words": "dnf=X/6"}, {"Mon": "Ann Bo", "Tue": "Bo | Ann"}, ""),
