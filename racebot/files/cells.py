@@ -8,7 +8,7 @@ import reprlib
 import sys
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -208,6 +208,15 @@ def moment(text: str, month_first: bool | None) -> datetime:
         if found.year in YEARS:
             return found
     raise _bad("ended_at", text, "not a date: write 2026-03-01 or 2026-03-01T20:15Z, or add --columns date=")
+
+
+def by_number(names: Sequence[str]) -> list[str]:
+    """Sort names that differ by one number only, or by a year and one. Others stay."""
+    numbers = {name: [*map(int, re.findall(r"\d+", name))] for name in names}
+    forms = {re.sub(r"\d+", "0", name) for name in names}
+    years = len(forms) == 1 and all(each[1:] and 1900 < each[0] < 2100 for each in numbers.values())
+    alike = [form.count("0") for form in forms] == [1 + years]
+    return sorted(names, key=numbers.__getitem__) if alike else [*names]
 
 
 @lru_cache(maxsize=10_000)

@@ -143,6 +143,9 @@ class _Recognizer:
                     return self._wide(True, columns)
                 fix = "Add --layout long for one race, or --layout players"
                 raise PayloadError(f"{self.path}: one race, or a race in each of the columns {names}? {fix}")
+            if any(header.at.get(each, ())[1:] for each in ("player1", "player2")):
+                fix = "write the names of a team in one column"
+                raise PayloadError(f"{self.path}: player1 and player2 are one column each: {fix}")
             if pair := header.pair():
                 return two_players(header, pair, self.path.stem)
             counts = header.titles("player").get("player", "").lower() in {"", "players", "participants"}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
-from racebot.files.cells import BadCellError
+from racebot.files.cells import DONE, BadCellError
 from racebot.files.options import ReadOptions
 from racebot.races.result import Entrant
 
@@ -144,3 +144,24 @@ class Ranking:
                 self.contradictions.append(number)
             agrees &= time < next_time if place < next_place else time == next_time
         return agrees
+
+
+def teammates_differ(races: Iterable[Iterable[Result]]) -> bool:
+    """Return whether most teams with a finisher have members with different results, as clubs do."""
+    equal: Counter[bool] = Counter()
+    for results in races:
+        teams: defaultdict[str, list[tuple[object, ...]]] = defaultdict(list)
+        for each in results:
+            if each.entrant.team:
+                teams[each.entrant.team].append(each.facts())
+        finished = (facts for facts in teams.values() if any(fact[0] is DONE for fact in facts))
+        equal.update(len(set(facts)) == 1 for facts in finished if len(facts) > 1)
+    return equal[False] > equal[True]
+
+
+def blank_places(results: Sequence[Result], blank: Collection[int]) -> Iterator[tuple[int, int]]:
+    """Yield the blank lines between two places that leave out one, and the place above."""
+    for before, own, after in zip(results, results[1:], results[2:], strict=False):
+        above, below = before.entrant.place or 0, after.entrant.place or 0
+        if own.number in blank and above and below - above == 2:
+            yield own.number, above

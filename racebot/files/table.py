@@ -20,7 +20,7 @@ from racebot.files.cells import DNF, DONE, DQ, NOBODY, NOTHING, SIGNS, BadCellEr
 from racebot.files.games import Grid, Line
 from racebot.files.guess import fix_for_two
 from racebot.files.options import FLAGS, RESULTS, ReadOptions, Twice, few, padded, plain
-from racebot.files.ranking import Ranking, Result
+from racebot.files.ranking import Ranking, Result, blank_places, teammates_differ
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, UNKNOWN, Entrant, RaceResult
 from racebot.text.format import counted
@@ -341,13 +341,10 @@ class TableReader:
         """Refuse an empty place where those of the lines above and below leave one out."""
         blank = {*self._unused.get(_BLANK, [])}
         for race in self._races.values() if blank else ():
-            lines = [*race.results.values()]
-            for before, own, after in zip(lines, lines[1:], lines[2:], strict=False):
-                one, two = before.entrant.place or 0, after.entrant.place or 0
-                if own.number in blank and one and two - one == 2:
-                    with self._refusing(own.number):
-                        problem = f"empty between {one} and {two}: write {one} if they are equal"
-                        raise BadCellError("place", f"{problem}, {one + 1}, DNF or DNS")
+            for number, place in blank_places([*race.results.values()], blank):
+                with self._refusing(number):
+                    problem = f"empty between {place} and {place + 2}: write {place} if they are equal"
+                    raise BadCellError("place", f"{problem}, {place + 1}, DNF or DNS")
 
     def _settle_places(self) -> None:
         """Let places beside words for no finish count where they decide races that nobody finished."""
@@ -369,15 +366,7 @@ class TableReader:
         title = self._columns.get("team")
         if title is None or "team" in self._options.columns or self._options.teams:
             return
-        equal: Counter[bool] = Counter()
-        for race in self._races.values():
-            teams: dict[str, list[tuple[object, ...]]] = defaultdict(list)
-            for each in race.results.values():
-                if each.entrant.team:
-                    teams[each.entrant.team].append(each.facts())
-            finished = (facts for facts in teams.values() if any(fact[0] is DONE for fact in facts))
-            equal.update(len(set(facts)) == 1 for facts in finished if len(facts) > 1)
-        if equal[False] > equal[True]:
+        if teammates_differ(race.results.values() for race in self._races.values()):
             for each in (each for race in self._races.values() for each in race.results.values()):
                 each.entrant.team = None
             alone = f"column {title!r}: teammates have different results, so each is rated alone"
@@ -390,7 +379,9 @@ class TableReader:
         for name in [name for name in races if plain(name) in SIGNS["standings"] and len(races) > 1]:
             del races[name]
             self.notes.append(f"no race, but the standing after all: {name!r}")
-        names, ordered = [*races], self._by_number([*races])
+        names = [*races]
+        ordered = names if self._table.lines.races else cells.by_number(names)
+        self._order = self._order if names == ordered else "their numbers"
         moments = self._moments(races, ordered)
         ends = [moments[name] for name in names]
         if [moments[name] for name in ordered] != sorted(ends):  # the numbers do not follow the dates
@@ -402,17 +393,6 @@ class TableReader:
                 self.ranking.rank(races[name].finishers())
             entrants, recorded = (each.entrant for each in races[name].results.values()), races[name].recorded
             yield RaceResult(name, options.category, goal, moments[name], (*entrants,), recorded=recorded)
-
-    def _by_number(self, names: list[str]) -> list[str]:
-        """Sort races whose names differ by one number only, or by a year and one."""
-        numbers = {name: [*map(int, re.findall(r"\d+", name))] for name in names}
-        forms = {re.sub(r"\d+", "0", name) for name in names}
-        years = len(forms) == 1 and all(each[1:] and 1900 < each[0] < 2100 for each in numbers.values())
-        if self._table.lines.races or [form.count("0") for form in forms] != [1 + years]:
-            return names
-        ordered = sorted(names, key=numbers.__getitem__)
-        self._order = self._order if names == ordered else "their numbers"
-        return ordered
 
     def _moments(self, races: Mapping[str, _Race], ordered: list[str]) -> dict[str, datetime]:
         """Return when races ended, by name: their dates, or those in all their names, or a minute apart."""

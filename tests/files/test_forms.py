@@ -442,6 +442,12 @@ def test_what_is_left_out_is_counted_in_one_line(tmp_path: Path) -> None:
     )
 
 
+def test_two_players_have_a_column_each(tmp_path: Path) -> None:
+    path = written(tmp_path / "t", "A1,A2,B1,B2,Score\nAnn,Bo,Cy,Di,2:1\n")
+    with pytest.raises(PayloadError, match="write the names of a team in one column"):
+        read(path, columns="player1=A1+A2,player2=B1+B2,result=Score")
+
+
 def test_the_first_and_the_last_race_are_shown_as_they_were_read(tmp_path: Path) -> None:
     text = "race,date,player,place,time\nb,2026-03-08,Ann,1,\nb,2026-03-08,Bo,1,\nb,2026-03-08,Cy,3,\n"
     text += "a,2026-03-01,Bo,,1:02:03\na,2026-03-01,Ann,,1:00:01\na,2026-03-01,Di,,DNF\n"
