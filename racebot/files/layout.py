@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice, product
 from pathlib import Path
@@ -44,53 +44,81 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
     tops = sorted(enumerate(filled[:_LAST_HEADER]), key=lambda top: top[1] != first)
     for (above, at), known in product(tops, (True, False)):
         number, row = start[at]
-        rest = [row for _, row in start[at + 1 :]]
-        for names in filter(None, (two_lines(row, *rest[:1]), row)):
-            second = names is not row
-            below = [padded(row, len(names)) for row in rest[second:]]
-            header = Header(names, options, below, alike=not known)
-            chosen = [(header.find(name), texts) for name, texts in options.where.items()]
-            below = [row for row in below if all(at is None or row[at].lower() in of for at, of in chosen)]
-            title_of = partial(evidence.title_of, below=below, player=header.at.get("player", (0,))[0])
-            title = next(filter(None, (title_of(row) for _, row in start[:at][::-1])), "")
-            columns = {*_Recognizer(path, header, below, options).results()} - header.used
-            with_titles = [row for _, row in _below_titles(enumerate(below), names, title, title_of)]
-            repeated = names in below
-            if titled := len(columns) < 2 and evidence.are_titles(path, header, with_titles, repeated):
-                below = with_titles
-                header = Header([*names, "race"], options, below, alike=not known)
-            found = None if header.missing else _Recognizer(path, header, below, options).lines()
+        for names in filter(None, (two_lines(row, *(row for _, row in start[at + 1 : at + 2])), row)):
+            skipped = at + 1 + (names is not row)
+            before, below = ([row for _, row in rows] for rows in (start[:at], start[skipped:]))
+            head = _Head.of(path, names, before, below, options, alike=not known)
+            header = head.header
+            found = None if header.missing else _Recognizer(path, header, head.below, options).lines()
             if found is not None:
                 notes += [f"{counted(above, 'line')} above the names of columns not used"] if above else []
-                notes += ["names of columns in two lines"] if second else []
-                notes += _notes(f"{path}, line {number}", header, found, below)
-                body: Iterator[Row] = chain(start[at + 1 + second + found.skip :], lines)
-                if titled:
-                    body = _below_titles(body, names, title, title_of)
-                    notes.append("races named by the lines above them")
-                if not found.note:
-                    body = _filled_down(body, header, notes)
-                if lacking := [name for name in options.where if header.find(name) is None]:
-                    there = f"there are {few(header.names, 20)}"
-                    raise PayloadError(f"{path}: --where: no column {few(lacking)}: {there}")
-                where = {header.find(name) or 0: texts for name, texts in options.where.items()}
+                notes += ["names of columns in two lines"] if names is not row else []
+                notes += _notes(f"{path}, line {number}", header, found, head.below)
+                notes += ["races named by the lines above them"] if head.titled else []
+                body = head.entrants(chain(start[skipped + found.skip :], lines))
+                body = body if found.note else _filled_down(body, header, notes)
                 all_names = [*names, *header.names[len(names) :]]
-                return Grid(path, body, all_names, where, found, notes, titled)
+                return Grid(path, body, all_names, _where(path, header, options), found, notes, head.titled)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
-            best = number, header, below
+            best = number, header, head.below
     raise refusal(path, *best, options)
 
 
-def _below_titles(
-    rows: Iterable[Row], names: list[str], title: str, title_of: Callable[[list[str]], str]
-) -> Iterator[Row]:
-    """Yield the rows of entrants with the title above them, without repeated names of columns."""
-    width = len(names)
-    for number, given in rows:
-        row = padded(given, width)
-        title = (own := title_of(row)) or title
-        if row != names and any(row) and not own:
-            yield number, [*row[:width], title, *row[width:]]
+def _where(path: Path, header: Header, options: ReadOptions) -> dict[int, Iterable[str]]:
+    """Return the texts that `--where` asks for, by the column's position."""
+    if lacking := [name for name in options.where if header.find(name) is None]:
+        raise PayloadError(f"{path}: --where: no column {few(lacking)}: there are {few(header.names, 20)}")
+    return {header.find(name) or 0: texts for name, texts in options.where.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """Names of columns, and the rows `below` that `--where` chooses. If `titled`, titles name their races."""
+
+    names: list[str]
+    header: Header
+    below: list[list[str]]
+    title: str
+    title_of: Callable[[list[str]], str]
+    titled: bool
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        names: list[str],
+        above: Sequence[list[str]],
+        below: Sequence[list[str]],
+        options: ReadOptions,
+        *,
+        alike: bool,
+    ) -> _Head:
+        """Read a line as names of columns, which may be `alike` known ones."""
+        rows = [padded(row, len(names)) for row in below]
+        header = Header(names, options, rows, alike)
+        chosen = [(header.find(name), texts) for name, texts in options.where.items()]
+        rows = [row for row in rows if all(at is None or row[at].lower() in of for at, of in chosen)]
+        title_of = partial(evidence.title_of, below=rows, player=header.at.get("player", (0,))[0])
+        title = next(filter(None, map(title_of, reversed(above))), "")
+        head = cls(names, header, rows, title, title_of, titled=False)
+        with_titles = [row for _, row in replace(head, titled=True).entrants(enumerate(rows))]
+        results = {*_Recognizer(path, header, rows, options).results()} - header.used
+        if len(results) < 2 and evidence.are_titles(path, header, with_titles, names in rows):
+            header = Header([*names, "race"], options, with_titles, alike)
+            return cls(names, header, with_titles, title, title_of, titled=True)
+        return head
+
+    def entrants(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield rows with the title above them, and without repeated names, if titles name their races."""
+        if not self.titled:
+            yield from rows
+            return
+        title, width = self.title, len(self.names)
+        for number, given in rows:
+            row = padded(given, width)
+            title = (own := self.title_of(row)) or title
+            if row != self.names and any(row) and not own:
+                yield number, [*row[:width], title, *row[width:]]
 
 
 def _filled_down(rows: Iterator[Row], header: Header, notes: list[str]) -> Iterator[Row]:
