@@ -304,6 +304,7 @@ def _of_entrants(found: Iterable[_Found], parts: bool) -> tuple[list[str], list[
     within -= {*people, *places}
     ranked = [path for path in ranked if path not in within]
     full = full if parts else ranked or full
+    full = [] if all(map(_is_out, full)) else full  # nobody finished only if no other list says so
     used = {path: " ".join(path) or "top level" for path in full or (path for path, _, _ in kept)}
     lists = sorted(
         (path for path in used if not _is_out(path)), key=lambda path: (-len(tells[path][0]), path)
@@ -315,7 +316,8 @@ def _of_entrants(found: Iterable[_Found], parts: bool) -> tuple[list[str], list[
         own = cells.quoted(f"race={'+'.join([*races[:1], 'part'])}")
         fix = f"choose by --where part={several[0]}, or add --columns {own} if each is a race"
         raise PayloadError(f"entrants in {' and in '.join(several[:5])}: {fix}")
-    end = {path: None if "result" in tells[path][0] else -1 for path in used}
+    out = any(map(_is_out, used))  # they are numbered as the list beside them
+    end = {path: None if out or "result" in tells[path][0] else -1 for path in used}
     kept = [(path, at[: end[path]], row) for path, at, row in kept if path in used]
     number = {at: n for n, at in enumerate(dict.fromkeys(at for _, at, _ in kept), start=1)}
     by_list = len(number) > 1 and not any("player" in tells[path][1] - tells[path][0] for path in used)

@@ -203,7 +203,7 @@ def _made_of_others(rows: Sequence[Mapping[int, float]], kinds: Collection[str])
                 rest = sum(values) - own
                 seen[at].append(own)
                 told = {"least": own == low, "most": own == high, "sum": own == rest}
-                told["mean"] = abs(own - rest / (len(values) - 1)) <= 0.01 * abs(own)
+                told["mean"] = abs(own - rest / (len(values) - 1)) <= 0.05 * (high - low)
                 hits.update({(at, what): holds for what, holds in told.items() if what in kinds})
     # Equal values that seldom change, such as no points, are those of players.
     return {at for (at, _), n in hits.items() if n == len(seen[at]) and len({*seen[at]}) > 2}

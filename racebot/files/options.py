@@ -267,7 +267,8 @@ class Header:
     def named(self, below: Sequence[Sequence[str]]) -> list[int]:
         """Return the positions of columns whose cells are all filled and may be names of players."""
         free = (at for at, name in enumerate(self.plain) if name and not TOTAL.fullmatch(name))
-        columns = {at: [row[at] for row in below if any(row)] for at in free}
+        lines = [row for row in below if len(list(filter(None, row))) > 1]  # and no titles
+        columns = {at: [row[at] for row in lines] for at in free}
         return [at for at, texts in columns.items() if texts and all(map(_may_be_name, texts))]
 
     def _rivals(self, ours: str, at: int) -> bool:

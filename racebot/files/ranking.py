@@ -23,9 +23,12 @@ DOUBTS = {
     "1, 2, 3 in each race": ("score", "if these are places, add --columns place={0}"),
     "from the lowest to the highest": ("score", "add --lowest-wins if less is better"),
     "two places 1 before a place 2": ("place", "if they are of classes, add --columns race=RACE+CLASS"),
+    "two places 1 and two places 2 in a race": ("place", "if of two races, add --columns race=RACE+TIME"),
     "one entrant a race": ("ended_at", "add --columns date= if all are one race"),
 }
-"""What is wrong with most races of a file, the column, and the fix if it does not mean what is usual."""
+"""What is wrong with races of a file, the column, and the fix if it does not mean what is usual."""
+SURE = {"two places 1 and two places 2 in a race"}
+"""What is asked about if one race has it. Of others, most races need to."""
 
 
 @dataclass(slots=True)
@@ -81,6 +84,7 @@ class Ranking:
             shared = places.count(1) > 1 and 2 in places and not any(each.team for each in own)
             self.doubts["without a first"] += min(places) != 1
             self.doubts["two places 1 before a place 2"] += shared
+            self.doubts["two places 1 and two places 2 in a race"] += shared and places.count(2) > 1
             far = (place for place in places if place > max(2 * len(places), 89))
             self.signs.update(str(place) for place in far if set(str(place)[:-1]) == {"9"})
         slowest = max((each.finish_time or 0 for each in own if each.place), default=0)

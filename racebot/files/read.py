@@ -19,7 +19,7 @@ from racebot.files.documents import Record, read_document, read_exported
 from racebot.files.games import Grid
 from racebot.files.layout import recognized
 from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions, few
-from racebot.files.ranking import DOUBTS
+from racebot.files.ranking import DOUBTS, SURE
 from racebot.files.rows import File, Rows, visible
 from racebot.files.table import FIRST_DAY, Find, TableReader
 from racebot.races.result import Entrant, RaceResult
@@ -86,8 +86,10 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         fix = f"{scores}; if these are parts of one race, join files, or add --columns race="
         raise PayloadError(f"{file.path}, column {column}: {races} without a place 1: {fix}")
     for what, (ours, fix) in DOUBTS.items():
-        told = options.columns.keys() & {ours, "race" if ours == "place" else "cells"}
-        if 2 * doubts[what] > doubts["races"] and not told and not (options.lowest_wins and ours == "score"):
+        sure = what in SURE
+        told = options.columns.keys() & {ours, "cells" if sure or ours != "place" else "race"}
+        often = doubts[what] > (0 if sure else doubts["races"] / 2)
+        if often and not told and not (options.lowest_wins and ours == "score"):
             column, own = columns.get(ours, ours), ours if ours in columns else "cells"
             way = f"{fix.format(column)}; if not, {own}={column}"
             raise PayloadError(f"{file.path}, column {column}: {what}: {way}")

@@ -208,6 +208,9 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "ranks before names, each with a race": ("Rank,Crew,R1,R2\n1,Ann,1,2\n2,Bo,2,1\n", {"layout": "players"}, {"R1": "Ann Bo", "R2": "Bo Ann"}, "player=Crew"),
     "JSON of winners": ('[{"match": 1, "name": "Ann", "won": true}, {"match": 1, "name": "Bo", "won": false}]', {"columns": "place=won"}, {"1": "Ann Bo"}, ""),
     "lines of a session, with others between": ("session,driver,time\nQ,Ann,9\nR,Ann,90\nQ,Bo,8\nR,Bo,91\n", {"where": "session=R"}, {"t": "Ann Bo"}, "2 lines left out by --where"),
+    "JSON of results beside a list of the retired": ('{"events": [{"name": "a", "results": [{"driver": "Ann", "total": "45:10"}, {"driver": "Bo", "total": "45:50"}], "retired": [{"driver": "Cy"}]}]}', {}, {"a": "Ann Bo | Cy"}, "time=total"),
+    "tables below headings": ("# Regatta\n\n## Heat 1\n\n| Place | Crew | Time |\n|--|--|--|\n| 1 | Otters | 2:10 |\n| 2 | Pikes | 2:12 |\n\n## Final\n\n| Place | Crew | Time |\n|--|--|--|\n| 1 | Pikes | 2:09 |\n| 2 | Otters | 2:10 |\n", {}, {"Heat 1": "Otters Pikes", "Final": "Pikes Otters"}, "player=Crew"),
+    "a line of the middle": ("Corredor,Etapa 1,Etapa 2\nAnn,4:10:00,4:20:00\nBo,4:10:09,4:20:08\nCy,4:10:20,4:20:30\n", {}, {"Etapa 1": "Ann Bo Cy", "Etapa 2": "Ann Bo Cy"}, "a column for each race"),
     "JSON of games without names": ('{"games": [{"players": [{"name": "Ann", "score": 3}, {"name": "Bo", "score": 1}]}, {"players": [{"name": "Ann", "score": 2}, {"name": "Bo", "score": 4}]}]}', {}, {"1": "Ann Bo", "2": "Bo Ann"}, "race=list"),
     "players called Nat and Nan": ("p1,p2,score\nNat,Bo,0-2\nBo,Nan,2-1\n", {}, {"t-000002": "Bo Nat", "t-000003": "Bo Nan"}, "a race of two"),
     "a club with one finisher": ("race,rider,team,place\ns,Ann,Red,1\ns,Bo,Blue,2\ns,Cy,Blue,DNF\n", {}, {"s": "Ann Bo | Cy"}, "each is rated alone"),
@@ -318,6 +321,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("WK,Lauf,Name,Platz\nA,1,Ann,1\nA,1,Bo,3\nA,2,Cy,2\nB,1,Ann,2\nB,1,Cy,1\n", ["race=WK,"]),
         ("Platz,Fahrer,Verein\n1,Ann,X\n2,Bo,X\n3,Ann,Y\n4,Cy,Y\n", ["player=Fahrer+Verein if two share a name"]),
         ("Plaats,Naam,Opmerking\n1,Femke,windy\n2,Piet,DSQ\n", ["status=Opmerking"]),
+        ("race,player,place\na,Ann,1\na,Bo,2\nb,Ann,1\nb,Bo,2\nb,Cy,1\nb,Di,2\nc,Ann,1\nc,Bo,2\n", ["two places 1 and two places 2", "place=place"]),
         # Results that most likely mean another thing.
         ("Lap,1st,2nd\n1,Ann,Bo\n2,Bo,Ann\n", ["places after each lap"]),
         ("Rank,NOC,Gold,Silver\n1,A,10,5\n2,B,8,9\n", ["no column player"]),
