@@ -128,9 +128,12 @@ class File:
         """Return each sheet of a workbook that shares its names of columns with others, or else this file."""
         if self.kind != "sheet":
             return [self]
+        names, by_name = self._sheets("")
         sheets: dict[str, list[list[str]]] = {}
         with suppress(PayloadError):  # a sheet that is too large may stand beside the first, which is read
-            sheets |= {name: [*islice(rows, MOST_LINES)] for name, rows in self._sheets("")[1]}
+            sheets |= {name: [*islice(rows, MOST_LINES)] for name, rows in by_name}
+        if sheets and not names[1:]:
+            return [File(self.path, self.content, rows) for rows in sheets.values()]
         tops = {name: set(map(tuple, filter(_has_names, rows[:_TOP]))) for name, rows in sheets.items()}
         shared = Counter(row for rows in tops.values() for row in rows)
         head, count = max(shared.items(), key=itemgetter(1), default=((), 0))
