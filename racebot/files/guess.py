@@ -103,23 +103,38 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
         # The numbers of races stand together, those of laps do not.
         blocks = [name for name in of_kind["number"] if _runs(texts[name]) == len({*texts[name]})]
         keys = [name for name in (*of_kind["name"], *of_kind["date"], *blocks) if name not in found.values()]
-        own = header.titles("race").values()
-        of_all = {name: zip(races, texts[name], strict=True) for name in keys}
-        told = {(*own, name): [(*race, text) for race, text in each] for name, each in of_all.items()}
-        told |= {(name,): [(text,) for text in texts[name]] for name in keys}
-        apart = {names: each for names, each in told.items() if _are_apart(each, players)}
-        if "place" in header.at:
-            places = [header.texts(row)["place"] for row in below]
-            apart = {names: each for names, each in apart.items() if _places_of(each, places)}
-        if not apart:
+        apart = _told_apart(header, below, {name: texts[name] for name in keys}, races, players)
+        if apart is None:
             return {}
-        names = next(iter(apart))
-        found["race"], races = "+".join(names), apart[names]
+        found["race"], races = apart
     for name in of_kind["date"] if "ended_at" not in header.at else ():
         if _runs([*zip(races, texts[name], strict=True)]) == _runs(races):
             found.setdefault("ended_at", name)
     result = {} if header.results() else _result(texts, of_kind, races)
     return found | result if (header.results() or result) and any(players) else {}
+
+
+def _told_apart(
+    header: Header,
+    below: Sequence[list[str]],
+    keys: Mapping[str, Sequence[str]],
+    races: Sequence[tuple[str, ...]],
+    players: Sequence[str],
+) -> tuple[str, list[tuple[str, ...]]] | None:
+    """Return the names of columns by which nobody is twice in a race, and the race of each row; None without.
+
+    One more column tells races apart, or one in place of those known. Places begin at 1 in each race.
+    """
+    own = header.titles("race").values()
+    told = {
+        (*own, name): [(*race, text) for race, text in zip(races, keys[name], strict=True)] for name in keys
+    }
+    told |= {(name,): [(text,) for text in texts] for name, texts in keys.items()}
+    places = [header.texts(row).get("place", "") for row in below]
+    for names, each in told.items():
+        if _are_apart(each, players) and ("place" not in header.at or _places_of(each, places)):
+            return "+".join(names), each
+    return None
 
 
 def _result(
