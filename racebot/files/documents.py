@@ -248,8 +248,10 @@ def _keyed(value: Any, name: str = "") -> Any:
         return own
     if all(re.fullmatch(r"(19|20)\d\d", key) for key in own):
         label = "season"
-    elif plain(name) in _RACES or all(map(is_date, own)):
-        label = "race" if plain(name) in _RACES else "date"
+    elif plain(name) in _RACES:
+        label = "race"
+    elif all(map(is_date, own)):
+        label = "date"
     elif plain(name) in _PEOPLE or (plain(name) in _ORDERS and all(map(_has_result, rows))):
         label = "player"
     elif all(RACE_NAME.fullmatch(plain(key)) for key in own):
