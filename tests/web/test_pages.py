@@ -110,6 +110,7 @@ def test_leaderboard_shows_movement_and_provisional_ratings(merge: Merge) -> Non
 def test_players_without_a_place_yet_are_below_the_others_with_their_finishes(merge: Merge) -> None:
     shown = text(merge(listing=Listing(minimum_finishes=2)), f"{BOARD}.html")
     assert "Not ranked yet A place takes 2 finished races. So far: C Cy 1 of 2 1200 D Di 1 of 2 1000" in shown
+    assert "rated but not listed" not in shown, "all others are named"
     assert "Not ranked yet" not in text(merge([], listing=Listing()), f"{BOARD}.html")
     many = [result(f"many-{number}", f"one{number} two{number}", after=100 + number) for number in range(30)]
     assert "finished races. The first 50 of 63:" in text(
@@ -128,9 +129,10 @@ def test_race_page_shows_the_places_of_its_day(merge: Merge) -> None:
 
 
 def test_leaderboard_explains_unlisted_players(merge: Merge) -> None:
-    shown = text(merge(listing=Listing(minimum_finishes=2, inactive_days=30)), f"{BOARD}.html")
+    races = [result("early", "bo cy"), result("late", "ann di", after=24 * 40)]
+    shown = text(merge(races, listing=Listing(minimum_finishes=2, inactive_days=30)), f"{BOARD}.html")
     assert (
-        "3 more players are rated but not listed. Listed players have finished 2 races or more and "
+        "2 more players are rated but not listed. Listed players have finished 2 races or more and "
         "have raced in the 30 days before the last race." in shown
     )
 
