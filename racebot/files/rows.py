@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
@@ -45,6 +45,8 @@ _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))
 
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # of Markdown
+_GAP = re.compile(r"(?<=[^,;|\s]) {2,}(?=[^,;|\s])")  # between columns that are aligned by spaces
+_PIECE = re.compile(r"\S+(?: \S+)*")
 
 
 def _has_names(row: list[str]) -> bool:
@@ -108,13 +110,17 @@ class File:
         """Yield the rows of a file of text, or of each sheet of a workbook, or of the one that is wanted."""
         if self.kind == "text":
             text = self.text()
-            begin = islice(filter(str.strip, iter(partial(text.readline, LONGEST_LINE), "")), 20)
-            separator = max(",;\t|", key="".join(begin).count)
+            begin = "".join(islice(filter(str.strip, iter(partial(text.readline, LONGEST_LINE), "")), 20))
+            separator = max(",;\t|", key=begin.count)
+            if re.match(r'"[^"]*" +"', begin):  # as R writes tables
+                separator = " "
+            aligned = len(_GAP.findall(begin)) > begin.count(separator)
             fix = "; if names look wrong, save it as UTF-8" if text.encoding == "cp1252" else ""
             notes = [f"read as {text.encoding}{fix}"] if text.encoding != "utf-8-sig" else []
-            if separator != ",":
-                notes.append(f"separated by {'tabs' if separator == chr(9) else separator}")
-            yield notes, self._text_rows(separator)
+            if separator != "," or aligned:
+                named = {"\t": "tabs", " ": "spaces"}.get(separator, separator)
+                notes.append(f"separated by {'spaces' if aligned else named}")
+            yield notes, self._aligned_rows() if aligned else self._text_rows(separator)
             return
         if self.cells is not None:
             yield [], iter(enumerate(self.cells, start=1))
@@ -163,11 +169,15 @@ class File:
             yield visible(line)
 
     def _text_rows(self, separator: str) -> Iterator[Row]:
-        reader = csv.reader(self.lines(), strict=True, delimiter=separator)
+        spaced, width = separator == " ", 0
+        reader = csv.reader(self.lines(), strict=True, delimiter=separator, skipinitialspace=spaced)
         try:
             for row in reader:
+                width = width or len(row)
                 if separator != "|":
-                    yield reader.line_num, [cell.strip() for cell in row]
+                    # R's rows begin with their own names, for which there is no name of a column.
+                    own = spaced and len(row) == width + 1
+                    yield reader.line_num, [cell.strip() for cell in row[own:]]
                 elif set("".join(row)) - set(":- "):  # Markdown has a line of dashes
                     yield (
                         reader.line_num,
@@ -178,6 +188,22 @@ class File:
         except csv.Error as error:
             where = f"{self.path}, line {reader.line_num}"
             raise PayloadError(f"{where}: {error}: correct the quotation marks") from None
+
+    def _aligned_rows(self) -> Iterator[Row]:
+        """Yield the rows of a text whose columns stand below each other, two or more spaces apart."""
+        lines = ([(*each.span(), each[0]) for each in _PIECE.finditer(line)] for line in self.lines())
+        top = [*islice(lines, 20)]
+        columns = max(top, key=len)
+        for number, pieces in enumerate(chain(top, lines), start=1):
+            row, across = [""] * len(columns), False
+            for index, (start, end, text) in enumerate(pieces):
+                common = [min(end, right) - max(start, left) for left, right, _ in columns]
+                at = index if len(pieces) == len(columns) else common.index(max(common))
+                row[at] = f"{row[at]} {text}".strip()
+                across |= len([each for each in common if each > 0]) > 1
+            title = across and 2 * len(pieces) <= len(columns)
+            whole = " ".join(text for *_, text in pieces)
+            yield number, [whole, *[""] * (len(columns) - 1)] if title else row
 
     def _isolated_rows(self, sheet: str) -> Iterator[Any]:
         """Yield what `isolated` prints. Raise a PayloadError if the file is damaged, or takes too much."""
