@@ -33,7 +33,7 @@ _PRIMES = str.maketrans("'′’hH\"″”", ":::::...", " ")
 _MARK = re.compile(
     rf"(?<=[\dtdh.])(?:\s*[(\[]?(?:{'|'.join(KNOWN['marks'])})[)\]]?|[*†‡§]+){{1,3}}$", re.IGNORECASE
 )
-POINTED = re.compile(r"^[1-9]\d{0,2}[.,]\d{3}$")
+POINTED = re.compile(r"^[+▲△−-]?[1-9]\d{0,2}[.,]\d{3}$")
 _WITH_WORD = re.compile(r"[(\[]?(\d[\d.]*) ?([a-z]{2,})[)\]]?|(.*\S) ?[(\[]([a-z]{2,})[)\]]", re.I)
 _BEGINS_WITH_WORD = re.compile(r"([a-z][a-z.' ]*?) ?\*?(?:[(\[,:;–—-].*| \d[\d.]*)?", re.IGNORECASE)
 _FOOTNOTE = re.compile(r"\s*(?:[*†‡§]+|\[(?:\d{1,3}|[a-z])\]|\([CWcw]\))$|[\U0001F1E6-\U0001F1FF]")  # flags
@@ -47,8 +47,10 @@ _PLACE = re.compile(
 )
 NAMED_PLACES = {name: number for number, names in enumerate(KNOWN["places"], start=1) for name in names}
 _OF_GAME = {"first_won": 1, "drawn": 1, "second_won": 2}
-_WON = {word: n for name, n in _OF_GAME.items() for word in KNOWN["signs"][name] if word[2:].isalpha()}
-_NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15}|,(?!\d{3}$)\d{1,15})?")
+_OF_SIGN = {word: n for name, n in _OF_GAME.items() for word in KNOWN["signs"][name]}
+_WON = {word: n for word, n in _OF_SIGN.items() if word[2:].isalpha()}
+_NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15}|,\d{1,15})?")
+_MINUS = str.maketrans("▲△−", "---")  # as in Japan
 _THOUSANDS = re.compile(r"\d{1,3}(?:([.,])\d{3}(?:\1\d{3})+|(?:['’\s]\d{3})+)")
 _FRACTION = re.compile(r"(\d{1,6}) ?/ ?(\d{0,5}[1-9]0*)")
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
@@ -89,8 +91,18 @@ NOTHING = SIGNS["nothing"]
 NOBODY = NOTHING | SIGNS["nobody"]
 ABSENT = NOTHING | {"", "-", "–", "—"}
 """Cells of a wide table that say that a player was not in a race."""
+NO_RESULT = ABSENT | WORDS.keys()
+WON = {sign: str(n) for sign, n in _OF_SIGN.items()} | dict.fromkeys(SIGNS["true"], "1")
+WON |= dict.fromkeys(SIGNS["false"] - ABSENT, "2")
+"""The places that signs such as W, L, yes and no stand for in a column that says who won."""
 UNPLAYED = ABSENT | SIGNS["walkover"] | SIGNS["unplayed"]
 """What stands for the result or a player of a game that is not played."""
+
+
+def say_who_won(texts: Iterable[str]) -> bool:
+    """Return whether texts in lower case are signs for a win and for none, such as W and L, or 1 and 0."""
+    places = [WON.get(text, "") for text in {*texts} - {""}]
+    return {"1", "2"} == {*places}
 
 
 def is_nobody(text: str, none: frozenset[str] = UNPLAYED) -> bool:
@@ -171,7 +183,7 @@ def number(text: str) -> float:
         return int(part[1]) / int(part[2])
     if ":" in text:
         return microseconds(text) / 1_000_000
-    text = _MARK.sub("", text.strip("$€£% "))
+    text = _MARK.sub("", text.strip("$€£% ").translate(_MINUS))
     if _NUMBER.fullmatch(text) is None:
         raise _bad("score", text, "no number: write 12500, without a sign of thousands, or DNF", "dnf", "dns")
     return float(text.replace(",", "."))

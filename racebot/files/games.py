@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from racebot.files import cells
 from racebot.files.cells import ABSENT, KNOWN, SIGNS, UNPLAYED, BadCellError
-from racebot.files.options import Header, plain
+from racebot.files.options import COLUMNS, RESULTS, Header, may_be_name, plain
 from racebot.files.rows import Row
 
 _SCORES = [form.replace("score", word) for word in KNOWN["scores"] for form in KNOWN["scores_of"]]
@@ -19,6 +20,12 @@ _FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
 _DRAWN = dict.fromkeys(SIGNS["drawn"], _EQUAL)
 _RESULTS = _DRAWN | dict.fromkeys(SIGNS["first_won"], _FIRST) | dict.fromkeys(SIGNS["second_won"], _SECOND)
 _WINNERS = dict.fromkeys(SIGNS["first_player"], _FIRST) | dict.fromkeys(SIGNS["second_player"], _SECOND)
+_SCORE_OF_TWO = re.compile(r"(\d[\d.]*½?|½) *[-‐-―−:] *(\d[\d.]*½?|½)(?: ?\(\d+\))?")
+_SCORES_OF_TWO = re.compile(rf"(?:{_SCORE_OF_TWO.pattern}[ ,;/]*)+")
+"""A result such as 2:1, and those of several sets."""
+_WINNER = ("winner", "winner name", "gewinner")
+_HAS_DIGIT = re.compile(r"[\d½]")
+_NUMBER = re.compile(r" ?\d{1,2}$")
 Line = Mapping[str, str]
 """The cells of an entrant's line by our names of columns."""
 
@@ -45,7 +52,7 @@ class Grid:
     """A table whose layout is known.
 
     `where` has the texts that a row needs, by the column's position. If it is `titled`, the last column of
-    rows is the title above them.
+    rows is the title above them. The `known` columns are those of a `sample` of rows.
     """
 
     path: Path
@@ -55,59 +62,101 @@ class Grid:
     lines: Lines
     notes: list[str]
     titled: bool
+    known: Header
+    sample: list[list[str]]
 
 
-def two_players(header: Header, pair: tuple[int, int], stem: str) -> Lines:
-    """Read rows that are a race of two: a winner and a loser, or two players with a result."""
-    names = [header.names[at] for at in pair]
+def two_players(
+    header: Header, pair: Sequence[tuple[int, ...]], stem: str, below: Sequence[list[str]]
+) -> Lines:
+    """Read rows that are a race of two: a winner and a loser, or two players or teams with a result."""
+    names = ["+".join(header.names[at] for at in side) for side in pair]
     twins = [at for at, name in enumerate(header.plain) if name in KNOWN["scores"]]
     for number, at in enumerate(twins if len(twins) == 2 else (), start=1):
         header.plain[at] = f"score {number}"
-    winner, draw = header.find("winner", "winner name", "gewinner"), header.find("draw", "drawn", "tie")
+    winner, draw = header.find(*_WINNER), header.find("draw", "drawn", "tie")
     forfeit = header.find("forfeit", "walkover", "wo", "w o", "forfait")
-    result = header.at.get("result", (header.find(*KNOWN["of_two"]),))
-    sides = [plain(name).removesuffix(" name").removesuffix("team").strip() for name in names]
+    sides = [plain(_NUMBER.sub("", name.partition("+")[0]) if "+" in name else name) for name in names]
+    sides = [side.removesuffix(" name").removesuffix("team").strip() for side in sides]
     scores = [
         header.find(*(form.format(name) for name in each for form in _SCORES))
         for each in zip(names, sides, (side.split()[-1] for side in sides), "12", strict=True)
     ]
     results = _RESULTS | ({"h": _FIRST, "a": _SECOND} if sides == ["home", "away"] else {})
     by_score = None not in scores and "result" not in header.at
+    result = header.at.get("result", (header.find(*KNOWN["of_two"]),))
+    used = {at for at in (*chain(*pair), *result, *scores, winner, draw, forfeit) if at is not None}
     told = [at for at in (scores if by_score else result) if at is not None]
+    told = told or [
+        at for at in range(len(header.names)) if at not in used | header.used and _are_scores(below, at)
+    ]
+    scored = _are_scores(below, *told)
     seen, draws = Counter[str](), SIGNS["true"] | SIGNS["drawn"]
+    groups = {_player(row, side) for row in below for side in pair}
+    partners = Counter(name for group in groups for name in {*_members(group)})
 
     def places(row: Sequence[str]) -> tuple[str, str] | None:
         """Return the places of the two, or None if they did not play."""
+        one, two = (_player(row, side) for side in pair)
         walkover = any(row[at].lower().replace(" ", "") in SIGNS["walkover"] for at in told)
         walkover |= forfeit is not None and row[forfeit].lower() in SIGNS["true"] | SIGNS["walkover"]
-        if walkover or any(cells.is_nobody(row[at]) for at in pair):
+        if walkover or cells.is_nobody(one) or cells.is_nobody(two):
             return None
-        if winner == pair[0]:
+        if sides[0] in {"winner", "gewinner"}:
             return _EQUAL if draw is not None and row[draw].lower() in draws else _FIRST
         if winner is not None and not cells.is_nobody(row[winner]):
-            one, two = (row[at].casefold() for at in pair)
             won = _DRAWN | _WINNERS | {names[0].casefold(): _FIRST, names[1].casefold(): _SECOND}
-            won |= {two: _SECOND, one: _FIRST}
+            won |= {two.casefold(): _SECOND, one.casefold(): _FIRST}
             if row[winner].casefold() not in won:
                 name = reprlib.repr(row[winner])
                 raise BadCellError("winner", f"{name} is neither of the players, nor draw")
             return won[row[winner].casefold()]
-        if told and not any(row[at].lower() in UNPLAYED for at in told):
-            return _of_score(":".join(row[at] for at in told), results)
         if not told and winner is None:
             raise BadCellError("result", "no column result or winner: add one, or --columns result=ONE+TWO")
-        return None
+        texts = [text for at in told if (text := row[at]).lower() not in UNPLAYED]
+        words = [
+            text for text in texts if scored and not _HAS_DIGIT.search(text) and text.lower() not in results
+        ]
+        if words or not texts or (len(texts) < len(told) and not scored):
+            return None
+        return _of_score(texts, results)
 
     def lines(number: int, row: list[str]) -> Iterator[Line]:
         if (found := places(row)) is None:
+            said = [row[at] for at in chain(told, *pair) if row[at] and cells.is_nobody(row[at])]
+            said += [row[at] for at in told if not _HAS_DIGIT.search(row[at])]
+            yield from [{"unplayed": word} for word in filter(None, said[:1])]
             return
         line = _named(header, row, f"{stem}-{number:06}", seen)
-        for at, place in zip(pair, found, strict=True):
-            yield line | {"player": row[at], "place": place}
+        for side, place in zip(pair, found, strict=True):
+            name = _player(row, side)
+            members = _members(name)
+            if not side[1:] and all(partners[each] == 1 for each in members):
+                members = [name]
+            team = {"team": name} if members[1:] else {}
+            yield from (line | {"player": each, "place": place} | team for each in members)
 
-    used = [at for at in (*pair, *scores, *result, winner, draw, forfeit) if at is not None]
     columns = {"race": "race"} | header.titles("race", "ended_at")
-    return Lines(lines, columns, used, f"each line is a race of two, {names[0]!r} and {names[1]!r}")
+    return Lines(
+        lines, columns, used.union(told), f"each line is a race of two, {names[0]!r} and {names[1]!r}"
+    )
+
+
+def teams(header: Header, below: Sequence[list[str]]) -> list[tuple[int, ...]]:
+    """Return the columns of two teams, as `Red 1`, `Red 2`, `Blue 1` and `Blue 2`, or none."""
+    sides = [tuple(columns) for stem, columns in _seats(header, below).items() if stem and len(columns) > 1]
+    people = [{row[at] for row in below for at in side} - {""} for side in sides]
+    return sides if len(sides) == 2 and len(sides[0]) == len(sides[1]) and people[0] & people[1] else []
+
+
+def _seats(header: Header, below: Sequence[list[str]]) -> Mapping[str, list[int]]:
+    """Return the columns of names of players that end in numbers, by what these begin with."""
+    found = defaultdict[str, list[int]](list)
+    for at, name in enumerate(header.plain):
+        texts = {row[at] for row in below if not cells.is_nobody(row[at])}
+        if texts and all(map(may_be_name, texts)):
+            found[_NUMBER.sub("", name) if _NUMBER.search(name) else ""].append(at)
+    return found
 
 
 def _named(header: Header, row: Sequence[str], name: str, seen: Counter[str]) -> dict[str, str]:
@@ -118,17 +167,72 @@ def _named(header: Header, row: Sequence[str], name: str, seen: Counter[str]) ->
     return line | {"race": race if seen[race] == 1 else f"{race} ({seen[race]})"}
 
 
-def _of_score(text: str, known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
-    """Return the places for `1-0`, `½-½` or `3:2`, or for a known word such as `win` of the first player."""
-    lower = text.lower().replace(" ", "")
-    if lower in known:
+def _player(row: Sequence[str], columns: Iterable[int]) -> str:
+    """Return a player, or the names of a team in several columns."""
+    return " & ".join(row[at] for at in columns if row[at])
+
+
+def _members(name: str) -> list[str]:
+    return re.split(r"\s*/\s*|\s[&+=]\s", name)
+
+
+def _are_scores(below: Sequence[list[str]], *columns: int) -> bool:
+    """Return whether most cells of columns are like 2:1, or several such."""
+    texts = [row[at] for row in below for at in columns if row[at].lower() not in UNPLAYED]
+    return 2 * sum(_SCORES_OF_TWO.fullmatch(text) is not None for text in texts) > len(texts)
+
+
+def _of_score(texts: Sequence[str], known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
+    """Return the places for two numbers, for `1-0`, `½-½`, or several such, or for a word such as `win`."""
+    text = " ".join(texts)
+    if (lower := text.lower().replace(" ", "")) in known:
         return known[lower]
-    try:
-        one, two = map(float, re.split(r"[-‐-―−:]", lower.replace("½", ".5")))
-    except ValueError:
+    if len(texts) == 2 and _SCORES_OF_TWO.fullmatch(text) is None:
+        text = ":".join(texts)
+    if _SCORES_OF_TWO.fullmatch(text) is None:
         problem = f"{reprlib.repr(text)} is no result of two players: write 1-0, 0-1 or ½-½"
-        raise BadCellError("result", problem) from None
+        raise BadCellError("result", problem)
+    found = [[float(each.replace("½", ".5")) for each in pair] for pair in _SCORE_OF_TWO.findall(text)]
+    one, two = found[0] if len(found) == 1 else (sum(a > b for a, b in found), sum(a < b for a, b in found))
     return _EQUAL if one == two else _FIRST if one > two else _SECOND
+
+
+def in_pairs(header: Header, stem: str, below: Sequence[list[str]]) -> Lines | None:
+    """Read rows that are a race with a result beside each player, or with numbered seats and the winner."""
+    seats, seen = _seats(header, below), Counter[str]()
+    winner, named = header.find(*_WINNER), {at for columns in seats.values() for at in columns}
+    words = [set() if at in named else {*name.split()} for at, name in enumerate(header.plain)]
+    kind, results = max(
+        ((kind, [at for at, own in enumerate(words) if own & {*COLUMNS[kind]}]) for kind in RESULTS),
+        key=lambda each: len(each[1]),
+    )
+    players = [at - 1 for at in results]
+    if not named.issuperset(players):
+        players = next((own for stem, own in seats.items() if stem and len(own) == len(results)), [])
+    if len(players) < 3 and winner is not None:
+        players = max((own for stem, own in seats.items() if stem), key=len, default=[])
+        kind, results = "place", [winner] * len(players)
+    if len(players) < 3:
+        return None
+
+    def lines(number: int, row: list[str]) -> Iterator[Line]:
+        line, names = _named(header, row, f"{stem}-{number:06}", seen), [row[at] for at in players]
+        for name, at in zip(names, results, strict=True):
+            text = row[at]
+            if at == winner and not cells.is_nobody(text):
+                if text not in names and text.lower() not in _DRAWN:
+                    raise BadCellError("winner", f"{reprlib.repr(text)} is none of the players, nor draw")
+                text = "2" if text in names and text != name else "1"
+            if not cells.is_nobody(name):
+                yield line | {"player": name, kind: text}
+
+    for player, at in zip(players, results, strict=True):
+        if header.names.count(header.names[at]) > 1:
+            header.names[at] = f"{header.names[player]} {header.names[at]}"
+    first, last = header.names[players[0]], header.names[players[-1]]
+    titles = {"race": "race"} | header.titles("race", "ended_at")
+    note = f"each line is a race, its players from {first!r} to {last!r}, each with a {kind}"
+    return Lines(lines, titles, (*players, *results), note)
 
 
 def in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence[list[str]]) -> Lines:
@@ -142,7 +246,7 @@ def in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence[
     def lines(number: int, row: list[str]) -> Iterator[Line]:
         line, shared = _named(header, row, f"{stem}-{number:06}", seen), 0
         for place, at in enumerate(columns, start=1):
-            names = re.split(r"\s*/\s*|\s[&+=]\s", row[at])
+            names = _members(row[at])
             names = names if len(names) > 1 and not alone.isdisjoint(names) else [row[at]]
             for each in names:
                 if not cells.is_nobody(each):

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from itertools import combinations, groupby
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate, combinations, groupby
 from operator import itemgetter
 from pathlib import Path
 
 from racebot.errors import PayloadError
 from racebot.files import cells
-from racebot.files.cells import ABSENT, KNOWN
+from racebot.files.cells import KNOWN
 from racebot.files.evidence import are_places
 from racebot.files.games import Grid
 from racebot.files.options import COLUMNS, OF_ONE, RESULTS, TOTAL, Header, ReadOptions, few, plain, words_of
 from racebot.text.parse import did_you_mean
 
-_NO_RESULT = {*cells.WORDS, *ABSENT}
+_RACES = ("race", "ended_at")
+Races = Sequence[tuple[str, ...]]
+"""The race of each row, told by the texts of one column or several."""
 
 
 def ask_about_repeated_players(path: Path, header: Header, below: Sequence[list[str]]) -> None:
-    """Refuse a table with a player in several lines of a race if one more column tells its races apart."""
-    texts = {tuple(row): header.texts(row, "race", "ended_at", "player") for row in below}
-    lines = {row: tuple(each.items()) for row, each in texts.items() if each["player"]}
-    name, count = Counter(lines.values()).most_common(1)[0] if lines else ((), 0)
+    """Refuse a table with a player in several lines of a race if more columns tell its races apart."""
+    own = _Columns(header, below)
+    lines = Counter(each for each in zip(own.players, own.races, strict=True) if each[0])
+    (player, _), count = lines.most_common(1)[0] if lines else (("", ()), 0)
     # In a table of one race, a few may share a name.
-    several = "race" in header.at or 4 * len({*lines.values()}) < 3 * len(lines)
-    if count > 1 and several and (guess := _guessed(header, [*map(list, lines)])).keys() & {"race"}:
-        fix = f"add --columns {_as_option(guess)}, or --twice first, or --twice best"
-        raise PayloadError(f"{path}: {dict(name)['player']!r} is in {count} lines of one race: {fix}")
+    several = "race" in header.at or 4 * len(lines) < 3 * lines.total()
+    if count > 1 and several and "race" in _guessed(header, below):
+        fix = fix_for_two(header, below)
+        raise PayloadError(f"{path}: {player!r} is in {count} lines of one race: {fix}")
 
 
 def refusal(
@@ -41,7 +43,7 @@ def refusal(
     if not header.results() and not set(RESULTS) & wanted.keys():
         wanted["place"] = " or ".join(options.known[name][0] for name in RESULTS if name in options.known)
     names = [name for name in header.names if name]
-    free = [name for at, name in enumerate(header.names) if name and at not in header.used]
+    free = [*_Columns(header, below).free]
     lacks = [f"no column {each}{did_you_mean(each.split(' or ')[0], free)}" for each in wanted.values()]
     if guess := {} if header.missing else _guessed(header, below):
         less = ", with --lowest-wins if less is better" if "score" in guess else ""
@@ -62,17 +64,34 @@ def _as_option(columns: Mapping[str, str]) -> str:
     return cells.quoted(",".join(f"{ours}={name}" for ours, name in columns.items()))
 
 
-def fix_for_two(table: Grid) -> str:
+def fix_for_two(header: Header, below: Sequence[list[str]]) -> str:
     """Return what to do about two results of a player in one race."""
-    titles = table.lines.columns
-    both = [titles[each] for each in ("race", "ended_at") if each in titles]
-    race = cells.quoted(f"race={'+'.join(both)}") if len({*both}) == 2 else "race=NAME"
-    fix = f"remove one, or add --twice first, --twice best, or --columns {race}"
-    player, used = titles.get("player", "NAME"), "+".join(titles.values()).split("+")
-    free = [name for name in table.header if name not in used]
-    number = [f"player={name},name={player}" for name in free if OF_ONE.search(plain(name))]
-    club = [f"player={player}+{name}" for name in free if plain(name) in KNOWN["names"]["teams"]]
-    return fix + (f", or {cells.quoted((number + club)[0])} if two share a name" if number + club else "")
+    if "race" in (guess := _guessed(header, below)):
+        return f"add --columns {_as_option(guess)}, or --twice first, or --twice best"
+    player, free = header.titles("player").get("player", "player"), _Columns(header, below).free
+    shared = [f"player={name},name={player}" for name in free if OF_ONE.search(plain(name))]
+    shared += [f"player={player}+{name}" for name in free if plain(name) in KNOWN["names"]["teams"]]
+    namesakes = [f", or --columns {cells.quoted(each)} if two share a name" for each in shared[:1]]
+    return "remove one, or add --twice first, or --twice best" + "".join(namesakes)
+
+
+def fix_for_shared_places(table: Grid) -> str:
+    """Return what to do about a race with two first places, by columns of its races, classes or teams."""
+    own = _Columns(table.known, table.sample, table.known.at.get("time", ()))
+    race, _ = own.apart(own.players) or ("", ())
+    fix = f"add --columns {_as_option({'race': race})}" if race else "add a column that tells these apart"
+    placed = [*zip(own.races, own.places, strict=True)]
+    pairs = {
+        name: [*zip(own.races, each, placed, strict=True)] for name, each in own.free.items() if all(each)
+    }
+    teams = [
+        name
+        for name, each in pairs.items()
+        if len({*each}) == len({*placed}) == len({(race, text) for race, text, _ in each})
+    ]
+    teams.sort(key=lambda name: {*words_of(name)}.isdisjoint(KNOWN["names"]["teams"]))
+    team = [f"; if of teams, add --columns {_as_option({'team': name})}" for name in teams[:1]]
+    return f"if of several races or classes, {fix}{''.join(team)}"
 
 
 def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
@@ -81,64 +100,73 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
     There are none where the rows are no entrants: without a player or a result, with players in several
     columns, or with one twice in a race.
     """
-    free = [at for at, name in enumerate(header.names) if name and at not in header.used]
-    texts = {header.names[at]: [row[at] for row in below] for at in free}
-    of_kind = defaultdict[str, list[str]](list)
-    for name, column in texts.items():
-        of_kind["" if cells.is_date(name) else _kind(column)].append(name)
-    found = dict[str, str]()
-    most = max((len({*texts[name]}) for name in of_kind["name"]), default=0)
-    many = [name for name in of_kind["name"] if 2 * len({*texts[name]}) >= most]
+    own, found = _Columns(header, below), dict[str, str]()
+    texts, names, players = own.free, own.of_kind["name"], own.players
+    most = max((len({*texts[name]}) for name in names), default=0)
+    many = [name for name in names if 2 * len({*texts[name]}) >= most]
     if any(_share(texts[one], texts[two]) for one, two in combinations(many, 2)):
         return found
-    players = [header.texts(row).get("player", "") for row in below]
     if "player" not in header.at:
-        people = of_kind["name"] or [name for name in of_kind["number"] if OF_ONE.search(plain(name))]
+        people = names or [name for name in own.of_kind["number"] if OF_ONE.search(plain(name))]
         if not people:
             return found
         found["player"] = max(people, key=lambda name: _like_names(texts[name]))
         players = texts[found["player"]]
-    races = [(*header.texts(row, "race", "ended_at").values(),) for row in below]
+    races = own.races
     if not _are_apart(races, players):
-        # The numbers of races stand together, those of laps do not.
-        blocks = [name for name in of_kind["number"] if _runs(texts[name]) == len({*texts[name]})]
-        keys = [name for name in (*of_kind["name"], *of_kind["date"], *blocks) if name not in found.values()]
-        apart = _told_apart(header, below, {name: texts[name] for name in keys}, races, players)
-        if apart is None:
+        if (apart := own.apart(players)) is None:
             return {}
         found["race"], races = apart
-    for name in of_kind["date"] if "ended_at" not in header.at else ():
+    for name in own.of_kind["date"] if "ended_at" not in header.at else ():
         if _runs([*zip(races, texts[name], strict=True)]) == _runs(races):
             found.setdefault("ended_at", name)
-    result = {} if header.results() else _result(texts, of_kind, races)
+    result = {} if header.results() else _result(texts, own.of_kind, races)
     return found | result if (header.results() or result) and any(players) else {}
 
 
-def _told_apart(
-    header: Header,
-    below: Sequence[list[str]],
-    keys: Mapping[str, Sequence[str]],
-    races: Sequence[tuple[str, ...]],
-    players: Sequence[str],
-) -> tuple[str, list[tuple[str, ...]]] | None:
-    """Return the names of columns by which nobody is twice in a race, and the race of each row; None without.
+class _Columns:
+    """The texts of a table's columns, of lines given twice once.
 
-    One more column tells races apart, or one in place of those known. Places begin at 1 in each race.
+    `free` are those that stand for nothing yet, or of `more`, and `of_kind` their names by what they hold.
     """
-    own = header.titles("race").values()
-    told = {
-        (*own, name): [(*race, text) for race, text in zip(races, keys[name], strict=True)] for name in keys
-    }
-    told |= {(name,): [(text,) for text in texts] for name, texts in keys.items()}
-    places = [header.texts(row).get("place", "") for row in below]
-    for names, each in told.items():
-        if _are_apart(each, players) and ("place" not in header.at or _places_of(each, places)):
-            return "+".join(names), each
-    return None
+
+    def __init__(self, header: Header, below: Sequence[list[str]], more: Collection[int] = ()) -> None:
+        # Merged cells have a text in their first row only.
+        whole = zip(*([*accumulate(column, _or_above)] for column in zip(*below, strict=True)), strict=True)
+        rows = dict(zip(whole, below, strict=True))
+        free = [at for at, name in enumerate(header.names) if name and at not in header.used - {*more}]
+        self.free = {header.names[at]: [row[at] for row in rows.values()] for at in free}
+        self._filled = {header.names[at]: [row[at] for row in rows] for at in free}
+        self.of_kind = defaultdict[str, list[str]](list)
+        for name, column in self.free.items():
+            self.of_kind["" if cells.is_date(name) else _kind(column)].append(name)
+        lines = [header.texts(row) for row in rows.values()]
+        self._own = {name: [line[ours] for line in lines] for ours, name in header.titles(*_RACES).items()}
+        self.players, self.places = ([line.get(ours, "") for line in lines] for ours in ("player", "place"))
+        self.races: Races = [*zip(*[*self._own.values()][:1] or [[""] * len(rows)], strict=True)]
+
+    def apart(self, players: Sequence[str]) -> tuple[str, Races] | None:
+        """Return the names of columns by which nobody is twice in a race, and the race of each row; or None.
+
+        Up to two more tell races apart, beside the one known or in its place. Places begin at 1 in each race.
+        """
+        texts = self._own | self._filled
+        # The numbers and times of races stand together, those of laps do not.
+        numbers = self.of_kind["number"] + self.of_kind["time"]
+        stand = {name: [*zip(*self._own.values(), texts[name], strict=True)] for name in numbers}
+        blocks = [name for name, each in stand.items() if _runs(each) == len({*each})]
+        free = [*self.of_kind["name"], *blocks, *self.of_kind["date"], *[*self._own][1:]]
+        one = [(name,) for name in free if texts[name] != players]
+        keys = [*one, *(first + second for first, second in combinations(one[-9:], 2))]
+        for names in (*((*[*self._own][:1], *more) for more in keys), *keys):
+            races = [*zip(*(texts[name] for name in names), strict=True)]
+            if _are_apart(races, players) and _places_of(races, self.places):
+                return "+".join(names), races
+        return None
 
 
 def _result(
-    texts: Mapping[str, Sequence[str]], of_kind: Mapping[str, list[str]], races: Sequence[tuple[str, ...]]
+    texts: Mapping[str, Sequence[str]], of_kind: Mapping[str, list[str]], races: Races
 ) -> dict[str, str]:
     """Return the only column that may be a place, a time or a score, and that of laps beside a time."""
     numbers, times = of_kind["number"], of_kind["time"]
@@ -170,6 +198,10 @@ def _ends_in(name: str, ours: str) -> bool:
     return any(words.endswith(f" {known}") for known in COLUMNS[ours])
 
 
+def _or_above(above: str, text: str) -> str:
+    return text or above
+
+
 def _runs(texts: Sequence[object]) -> int:
     """Count the runs of equal texts."""
     return len([*groupby(texts)])
@@ -178,7 +210,7 @@ def _runs(texts: Sequence[object]) -> int:
 def _kind(column: Sequence[str]) -> str:
     """Return `date`, `time`, `number`, `won` or `name`, or nothing if the cells are of several kinds."""
     texts = {cells.told(text) for text in column}
-    texts = {text for text in texts if text.lower() not in _NO_RESULT}
+    texts = {text for text in texts if text.lower() not in cells.NO_RESULT}
     if not texts or all(map(cells.is_date, texts)):
         return "date" if texts else ""
     results = sum(map(cells.is_result, texts))
@@ -193,14 +225,14 @@ def _share(one: Sequence[str], two: Sequence[str]) -> bool:
     return 2 * len(few & many) >= max(len(few), 1)
 
 
-def _are_apart(races: Sequence[tuple[str, ...]], players: Sequence[str]) -> bool:
+def _are_apart(races: Races, players: Sequence[str]) -> bool:
     """Return whether nobody is twice in a race, and races have two players or more in the mean."""
     return len({*zip(races, players, strict=True)}) == len(players) >= 2 * len({*races})
 
 
-def _places_of(races: Sequence[tuple[str, ...]], texts: Sequence[str]) -> bool:
+def _places_of(races: Races, texts: Sequence[str]) -> bool:
     """Return whether the texts are places from 1 in each race."""
     by_race = defaultdict[tuple[str, ...], list[str]](list)
     for race, text in zip(races, map(cells.told, texts), strict=True):
-        by_race[race] += [text] if text.lower() not in _NO_RESULT else []
+        by_race[race] += [text] if _has_digit(text) else []
     return all(map(are_places, by_race.values()))

@@ -16,9 +16,20 @@ from pathlib import Path
 from racebot.errors import PayloadError
 from racebot.files import cells, evidence
 from racebot.files.cells import ABSENT, KNOWN, SIGNS
-from racebot.files.games import Grid, Line, Lines, in_order, two_players
+from racebot.files.games import Grid, Line, Lines, in_order, in_pairs, teams, two_players
 from racebot.files.guess import ask_about_repeated_players, refusal
-from racebot.files.options import RESULTS, TOTAL, Header, Layout, ReadOptions, few, padded, plain, two_lines
+from racebot.files.options import (
+    RESULTS,
+    TOTAL,
+    Header,
+    Layout,
+    ReadOptions,
+    few,
+    may_be_name,
+    padded,
+    plain,
+    two_lines,
+)
 from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.text.format import counted
 
@@ -58,7 +69,8 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
                 body = head.entrants(chain(start[skipped + found.skip :], lines))
                 body = body if found.note else _filled_down(body, header, notes)
                 all_names = [*names, *header.names[len(names) :]]
-                return Grid(path, body, all_names, _where(path, header, options), found, notes, head.titled)
+                where = _where(path, header, options)
+                return Grid(path, body, all_names, where, found, notes, head.titled, header, head.below)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header, head.below
     raise refusal(path, *best, options)
@@ -171,11 +183,10 @@ class _Recognizer:
                     return self._wide(True, columns)
                 fix = "Add --layout long for one race, or --layout players"
                 raise PayloadError(f"{self.path}: one race, or a race in each of the columns {names}? {fix}")
-            if any(header.at.get(each, ())[1:] for each in ("player1", "player2")):
-                fix = "write the names of a team in one column"
-                raise PayloadError(f"{self.path}: player1 and player2 are one column each: {fix}")
-            if pair := header.pair():
-                return two_players(header, pair, self.path.stem)
+            if pair := header.pair() or teams(header, self.below):
+                return two_players(header, pair, self.path.stem, self.below)
+            if not has_player and (found := in_pairs(header, self.path.stem, self.below)):
+                return found
             counts = header.titles("player").get("player", "").lower() in {"", "players", "participants"}
             ordered = header.in_order() if counts else []
             if any(row[at] and not row[at].isdecimal() for row in self.below for at in ordered):
@@ -196,6 +207,11 @@ class _Recognizer:
                 return self._wide(True, columns)
             named = [tuple(header.texts(row, "race", "ended_at").items()) for row in self.below if any(row)]
             differ = len(set(named)) == len(named)  # as where a row is a race
+            texts = {at: {row[at].lower() for row in self.below} - ABSENT for at in rest}
+            won = [at for at, own in texts.items() if own and own <= cells.WON.keys()]
+            won = won if all(may_be_name(header.names[at]) for at in won) else []
+            if won[1:] and not has_player and differ and cells.say_who_won(chain(*(texts[at] for at in won))):
+                return self._wide(False, won, won=True)
             if has_race and not has_player and len(columns) > 1 and differ:
                 return self._wide(False, columns)
         if has_player and header.results():
@@ -224,7 +240,7 @@ class _Recognizer:
 
     def results(self) -> list[int]:
         """Return the columns that hold places, times, scores or words only, and that are no totals."""
-        words, found = {*cells.WORDS, *self.options.words, *ABSENT}, []
+        words, found = cells.NO_RESULT | self.options.words.keys(), list[int]()
         # In a wide table, a column `place` or `points` is the standing after all races.
         standing = {*RESULTS, *cells.OUTCOMES, "status"}
         keys = {at for ours, each in self.header.at.items() if ours not in standing for at in each}
@@ -241,7 +257,9 @@ class _Recognizer:
                     found.append(at)
         return found
 
-    def _wide(self, by_player: bool, columns: Sequence[int], *, of_players: bool = False) -> Lines | None:
+    def _wide(
+        self, by_player: bool, columns: Sequence[int], *, of_players: bool = False, won: bool = False
+    ) -> Lines | None:
         """Read rows that are a race, a player, or a place with players in cells, and columns of others."""
         header, below = self.header, self.below
         if by_player:
@@ -273,11 +291,11 @@ class _Recognizer:
         else:
             titles |= header.titles("ended_at")
         rows = [row for row in below if SIGNS["summaries"].isdisjoint({plain(row[key[0]]), plain(row[0])})]
-        kind = told or self._kind(by_player, columns, rows)
+        kind = "place" if won else told or self._kind(by_player, columns, rows)
         for at in (at for at in range(columns[0], len(header.names)) if not header.names[at]):
             if any(cells.is_result(row[at]) for row in below if row[at]):
                 raise PayloadError(f"{self.path}: column {at + 1} has results and no name: add its name")
-        if not of_players:
+        if not (of_players or won):
             named = [at for at in columns if by_player and header.names_race(at)]
             texts = {at: [row[at] for row in rows] for at in columns}
             doubts, sums = evidence.strays(kind, texts, named, by_player=by_player)
@@ -301,7 +319,8 @@ class _Recognizer:
                 for text in re.split(r"\s*[,;/]\s*", row[at]) if several else [row[at]]:
                     if cells.told(text).lower() in ABSENT:
                         continue
-                    line = {kind: text, ours: name or f"line {number}", theirs: header.names[at]}
+                    own = cells.WON.get(text.lower(), text) if won else text
+                    line = {kind: own, ours: name or f"line {number}", theirs: header.names[at]}
                     if "ended_at" in titles:
                         line |= {"ended_at": dates[at]} if by_player else header.texts(row, "ended_at")
                     yield line
@@ -325,7 +344,7 @@ class _Recognizer:
 
     def _kind(self, by_player: bool, columns: Sequence[int], below: Sequence[list[str]]) -> str:
         """Return what the cells of a wide table hold, or ask."""
-        words = {*cells.WORDS, *self.options.words, *ABSENT}
+        words = cells.NO_RESULT | self.options.words.keys()
         rows = [[cells.told(row[at]).lower() for at in columns] for row in below]
         races = zip(*rows, strict=True) if by_player else rows
         known = ([text for text in race if text not in words and cells.is_result(text)] for race in races)

@@ -14,7 +14,7 @@ from typing import Any
 
 from racebot.errors import SettingsError
 from racebot.files import cells
-from racebot.files.cells import KNOWN, NAMED_PLACES, OUTCOMES, BadCellError, Meaning
+from racebot.files.cells import ABSENT, KNOWN, NAMED_PLACES, OUTCOMES, BadCellError, Meaning
 
 Names = dict[str, tuple[str, ...]]
 """Names of each of our columns in plain words, the best first."""
@@ -39,6 +39,7 @@ RACE_NAME = re.compile(rf"(?:{_NUMBERED})? ?\d+|\d+ (?:{_NUMBERED})")
 _BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
 _UNITS, _SEASONS = {*KNOWN["units"]}, ("season", "year", "series", "regatta")
 _SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
+_ASKED = {*KNOWN["asked"]}
 _ORDINAL = re.compile(r"(?:place |pos |position )(\d{1,4})|(\d{1,4})(?:st|nd|rd|th)(?: place)?")
 
 
@@ -169,7 +170,8 @@ def _words(text: str | None) -> dict[str, Meaning]:
     return found
 
 
-def _may_be_name(text: str) -> bool:
+def may_be_name(text: str) -> bool:
+    """Return whether a text may name a player: no word, result or date."""
     return text.lower() not in {"", *cells.WORDS} and not (cells.is_result(text) or cells.is_date(text))
 
 
@@ -237,6 +239,12 @@ class Header:
         standing = [at for at in self.at.get("place", ()) if self.plain[at] in KNOWN["season_places"]]
         if standing and "place" not in given and self._rivals("place", *standing):
             del self.at["place"]
+        free = {*RESULTS}.isdisjoint({*self.at, *given})
+        who_won = self._unclaimed(KNOWN["won"]) if free else self.at.get("place", ())
+        texts = {row[at].lower() for at in who_won for row in below} - ABSENT
+        self._won = cells.say_who_won(texts) and (free or not any(map(str.isdecimal, texts)))
+        if self._won:
+            self.at["place"] = who_won
         self.used = {at for positions in self.at.values() for at in positions}
 
     def _unclaimed(self, names: Iterable[str]) -> tuple[int, ...]:
@@ -269,7 +277,7 @@ class Header:
         free = (at for at, name in enumerate(self.plain) if name and not TOTAL.fullmatch(name))
         lines = [row for row in below if len(list(filter(None, row))) > 1]  # and no titles
         columns = {at: [row[at] for row in lines] for at in free}
-        return [at for at, texts in columns.items() if texts and all(map(_may_be_name, texts))]
+        return [at for at, texts in columns.items() if texts and all(map(may_be_name, texts))]
 
     def _rivals(self, ours: str, at: int) -> bool:
         """Return whether other columns than those of totals have one of our names among others, too."""
@@ -331,6 +339,8 @@ class Header:
             for ours, at in self.at.items()
             if not columns or ours in columns
         }
+        if self._won and "place" in found:
+            found["place"] = cells.WON.get(found["place"].lower(), found["place"])
         clock = found.get("time", "") and [row[at] or "0" for at in self.at["time"]]
         if clock[1:] and all(part[:1].isdecimal() for part in clock):
             found["time"] = ":".join(clock)
@@ -338,18 +348,24 @@ class Header:
             found["time"] += f" {self._unit}"
         return found
 
-    def pair(self) -> tuple[int, int] | None:
-        """Return the positions of the two players of a line, if it has two."""
-        named = [self.at[each][0] if each in self.at else None for each in OF_TWO[:2]]
+    def pair(self) -> list[tuple[int, ...]]:
+        """Return the positions of the two players of a line, or of their teams' members, if it has two."""
+        if named := [self.at[each] for each in OF_TWO[:2] if each in self.at]:
+            return named if named[1:] else []
         third = {"2": "3", "b": "c"}
         pairs = (names for names in PAIRS if names[1][:-1] + third.get(names[1][-1], "-") not in self.plain)
-        found = [named, *(tuple(map(self.find, names)) for names in pairs)]
-        return next(((one, two) for one, two in found if one is not None and two is not None), None)
+        found: Iterator[list[tuple[int, ...]]] = (
+            [(at,) for at in map(self.find, names) if at is not None] for names in pairs
+        )
+        return next((each for each in found if each[1:]), [])
 
     def in_order(self) -> list[int]:
         """Return the positions of the columns 1st, 2nd, 3rd and so on, or none."""
-        matches = {name: match for name in self.plain if (match := _ORDINAL.fullmatch(name))}
-        numbers = {name: int(match[1] or match[2]) for name, match in matches.items()} | NAMED_PLACES
-        found = {numbers[name]: at for at, name in enumerate(self.plain) if name in numbers}
+        found = dict[int, int]()
+        for at, name in enumerate(self.plain):
+            bare = " ".join(word for word in name.split() if word not in _ASKED)
+            match = _ORDINAL.fullmatch(name) or _ORDINAL.fullmatch(bare)
+            number = int(match[1] or match[2]) if match else NAMED_PLACES.get(name) or NAMED_PLACES.get(bare)
+            found |= {number: at} if number else {}
         wanted = list(range(1, len(found) + 1))
         return [found[n] for n in wanted] if len(found) > 1 and sorted(found) == wanted else []

@@ -22,8 +22,8 @@ DOUBTS = {
     "from the longest to the shortest": ("time", "add a column place if the longest wins"),
     "1, 2, 3 in each race": ("score", "if these are places, add --columns place={0}"),
     "from the lowest to the highest": ("score", "add --lowest-wins if less is better"),
-    "two places 1 before a place 2": ("place", "if they are of classes, add --columns race=RACE+CLASS"),
-    "two places 1 and two places 2 in a race": ("place", "if of two races, add --columns race=RACE+TIME"),
+    "two places 1 before a place 2": ("place", ""),
+    "two places 1 and two places 2 in a race": ("place", ""),
     "one entrant a race": ("ended_at", "add --columns date= if all are one race"),
 }
 """What is wrong with races of a file, the column, and the fix if it does not mean what is usual."""

@@ -17,6 +17,7 @@ from racebot.errors import PayloadError
 from racebot.files.cells import PlayerNames
 from racebot.files.documents import Record, read_document, read_exported
 from racebot.files.games import Grid
+from racebot.files.guess import fix_for_shared_places
 from racebot.files.layout import recognized
 from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions, few
 from racebot.files.ranking import DOUBTS, SURE
@@ -60,6 +61,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     left_out: Counter[str] = Counter()
     doubts: Counter[str] = Counter()
     columns: Mapping[str, str] = {}
+    tables: dict[str, tuple[Path, Grid]] = {}  # the first with each doubt
     of_tables: list[RaceResult] = []
     ended: defaultdict[datetime, Iterator[int]] = defaultdict(count)
     opened = (each if isinstance(each, File) else File.open(each) for each in files)
@@ -78,6 +80,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         factors |= reader.factors
         notes += [f"{file.path.name}: {note}" for note in reader.notes]
         columns, doubts = found.lines.columns, doubts + reader.ranking.doubts
+        tables = dict.fromkeys(+reader.ranking.doubts, (file.path, found)) | tables
         if "race" not in columns and len(read) > 1:
             doubts["one entrant a race"] += sum(len(each.entrants) == 1 for each in read)
     if 0 < doubts["races"] <= 2 * doubts["without a first"]:
@@ -91,8 +94,9 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         often = doubts[what] > (0 if sure else doubts["races"] / 2)
         if often and not told and not (options.lowest_wins and ours == "score"):
             column, own = columns.get(ours, ours), ours if ours in columns else "cells"
-            way = f"{fix.format(column)}; if not, {own}={column}"
-            raise PayloadError(f"{file.path}, column {column}: {what}: {way}")
+            path, table = tables.get(what, (file.path, None))
+            way = fix.format(column) if fix or table is None else fix_for_shared_places(table)
+            raise PayloadError(f"{path}, column {column}: {what}: {way}; if not, {own}={column}")
     if not results and left_out:
         reason, times = left_out.most_common(1)[0]
         raise PayloadError(f"{file.path}: no result to read: {times} {reason}")

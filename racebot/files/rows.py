@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -60,11 +60,11 @@ def visible(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file's name and bytes, or those of one sheet, and its cells. Standard input is called `stdin`."""
+    """A file's name and bytes, and the rows of its sheets that are read. Standard input is called `stdin`."""
 
     path: Path
     content: bytes
-    cells: list[list[str]] | None = None
+    sheets: Mapping[str, list[list[str]]] | None = None
 
     @classmethod
     def open(cls, path: Path) -> File:
@@ -122,11 +122,8 @@ class File:
                 notes.append(f"separated by {'spaces' if aligned else named}")
             yield notes, self._aligned_rows() if aligned else self._text_rows(separator)
             return
-        if self.cells is not None:
-            yield [], iter(enumerate(self.cells, start=1))
-            return
-        names, sheets = self._sheets(sheet or "")
-        for name, rows in sheets:
+        names, sheets = ([*self.sheets], self.sheets.items()) if self.sheets else self._sheets(sheet or "")
+        for name, rows in ((name, rows) for name, rows in sheets if rows):
             chosen = f"read the sheet {name!r}, one of {len(names)}: --sheet NAME reads another"
             yield [chosen] if names[1:] else [], iter(enumerate(rows, start=1))
 
@@ -135,19 +132,18 @@ class File:
         if self.kind != "sheet":
             return [self]
         names, by_name = self._sheets("")
-        sheets: dict[str, list[list[str]]] = {}
+        sheets: dict[str, list[list[str]]] = {name: [] for name in names}
         with suppress(PayloadError):  # a sheet that is too large may stand beside the first, which is read
-            sheets |= {name: [*islice(rows, MOST_LINES)] for name, rows in by_name}
-        if sheets and not names[1:]:
-            return [File(self.path, self.content, rows) for rows in sheets.values()]
+            sheets |= {name: [*islice(rows, MOST_LINES + _TOP)] for name, rows in by_name}
         tops = {name: set(map(tuple, filter(_has_names, rows[:_TOP]))) for name, rows in sheets.items()}
         shared = Counter(row for rows in tops.values() for row in rows)
         head, count = max(shared.items(), key=itemgetter(1), default=((), 0))
         alike = {name: rows for name, rows in sheets.items() if count > 1 and head in tops[name]}
         paths = {name: self.path / f"{name.replace('/', '-')}.sheet" for name in alike}
-        return [File(paths[name], self.content, rows) for name, rows in alike.items()] or [self]
+        whole = File(self.path, self.content, sheets if any(sheets.values()) else None)
+        return [File(paths[name], self.content, {name: rows}) for name, rows in alike.items()] or [whole]
 
-    def _sheets(self, wanted: str) -> tuple[list[str], Iterator[tuple[str, Iterator[list[str]]]]]:
+    def _sheets(self, wanted: str) -> tuple[list[str], Iterable[tuple[str, Iterable[list[str]]]]]:
         """Return the names of all sheets, and the rows of those wanted, which must be read in turn."""
         if importlib.util.find_spec("python_calamine") is None:
             raise MissingExtraError("files", f"{self.path}: Excel files cannot be read yet")

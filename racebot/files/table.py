@@ -119,6 +119,9 @@ class TableReader:
                     lines = [line for line in lines if line.get("player")]  # "Not classified" is a title
                 if not lines:
                     self._unused["without a result"].append(number)
+                elif (word := lines[0].get("unplayed")) is not None:
+                    self._unused[f"of games not played: {word!r}"].append(number)
+                    lines = []
                 elif alone and len(lines) == 1 and lines[0].get("player"):
                     fix = "add a place, DNF or DNS, or remove the line"
                     raise BadCellError("player", f"alone in its line: {fix}")
@@ -214,7 +217,7 @@ class TableReader:
         else:
             where = "this race" if "race" in self._columns else "this file, which has no column race,"
             problem = f"{reprlib.repr(result.entrant.name)} is already in {where} in line {before.number}"
-            raise BadCellError("player", f"{problem}: {fix_for_two(self._table)}")
+            raise BadCellError("player", f"{problem}: {fix_for_two(self._table.known, self._table.sample)}")
 
     def _result(self, number: int, line: Line) -> Result | None:
         """Read the result of a line, or return None for a player who did not start, or if it has none."""
@@ -251,7 +254,13 @@ class TableReader:
                 result.behind = -int(laps), 0
             result.score = cells.number(score) if score else None
             text = time or score
-            kind = "980" if text.isdecimal() else "1.250" if cells.POINTED.match(text) else text and ":"
+            kind = (
+                "980"
+                if text.strip("0").isdecimal()
+                else "1.250"
+                if cells.POINTED.search(text)
+                else text and ":"
+            )
             self._numbers.setdefault(kind, number)
             if word is None:
                 self._unsure.append((result, line["status"]))
