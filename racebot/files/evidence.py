@@ -40,18 +40,14 @@ def ask_about_times(path: Path, header: Header, below: Sequence[list[str]], told
 
 
 def ask_about_groups(path: Path, header: Header, below: Sequence[list[str]]) -> None:
-    """Refuse races with entrants, or first places, of several tables, classes or distances."""
-    titles, placed = header.titles("race", "ended_at"), header.at.get("place", ())
-    if placed:
-        places = [(_value("place", row[placed[0]]), row) for row in below]
-        below = [row for place, row in places if place == 1] if any(place == 2 for place, _ in places) else []
+    """Refuse races with entrants of several tables, classes or distances."""
+    titles = header.titles("race", "ended_at")
     named = [set() if re.search(r"\d|\bage\b", name) else {*name.split()} for name in header.plain]
     for at in (at for at, words in enumerate(named) if words & {*KNOWN["groups"]}):
         keys = [at for ours in titles for at in header.at[ours]]
         seen = Counter((*(row[key] for key in keys), row[at]) for row in below if row[at])
-        races = Counter(key[:-1] for key in seen)
-        several = 2 * sum(count > 1 for count in races.values()) > (len(races) if placed else 1)
-        if at not in header.used and several and (max(seen.values()) > 1) != bool(placed):
+        several = len({key[:-1] for key in seen}) < len(seen)
+        if at not in header.used and several and max(seen.values()) > 1:
             race = titles.get("race") or titles.get("ended_at", "")
             own = cells.quoted("race=" + "+".join(filter(None, (race, header.names[at]))))
             fix = f"If so, add --columns {own}; if not, {cells.quoted(f'race={race}')}"

@@ -132,8 +132,9 @@ class _Columns:
 
     def __init__(self, header: Header, below: Sequence[list[str]], more: Collection[int] = ()) -> None:
         # Merged cells have a text in their first row only.
-        whole = zip(*([*accumulate(column, _or_above)] for column in zip(*below, strict=True)), strict=True)
-        rows = dict(zip(whole, below, strict=True))
+        columns = [[row[at] for row in below] for at in range(len(header.names))]
+        filled = [[*accumulate(each, _or_above)] for each in columns]
+        rows = dict(zip(zip(*filled, strict=True), below, strict=True))
         free = [at for at, name in enumerate(header.names) if name and at not in header.used - {*more}]
         self.free = {header.names[at]: [row[at] for row in rows.values()] for at in free}
         self._filled = {header.names[at]: [row[at] for row in rows] for at in free}

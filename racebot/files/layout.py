@@ -226,7 +226,7 @@ class _Recognizer:
             ask_about_repeated_players(path, header, below)
         if header.results() == ["time"]:
             evidence.ask_about_times(path, header, below, "time" in told)
-        if not {"place", "race"} & told.keys():
+        if "place" not in header.at and "race" not in told:
             evidence.ask_about_groups(path, header, below)
         if "place" not in told:
             evidence.ask_about_places(path, header, below)

@@ -39,11 +39,7 @@ LONGEST_LINE = 2**20
 _NOT_READ = {".yaml", ".yml", ".sql"}
 _TOP = 15
 """First rows of a sheet, of which one has the names of columns."""
-
-
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))
-
-
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # of Markdown
 _GAP = re.compile(r"(?<=[^,;|\s]) {2,}(?=[^,;|\s])")  # between columns that are aligned by spaces
 _PIECE = re.compile(r"\S+(?: \S+)*")

@@ -349,7 +349,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Date,Time,Player,Points\n2026-03-01,19:30,Ann,7\n2026-03-01,19:30,Bo,10\n", ["equal in each race", "time=Time"]),
         ("match,player,time\n1,Ann,21:10\n1,Bo,18:02\n1,Cy,3:10\n1,Di,3:00\n", ["from the longest", "column place", "time=time"]),
         ("Player,Score\nAnn,68\nBo,70\nCy,71\nDi,75\n", ["from the lowest", "--lowest-wins", "score=Score"]),
-        ("race,class,pos,driver\na,X,1,Ann\na,X,2,Bo\na,Y,1,Cy\na,Y,2,Di\n", ["race=race+class; if not, race=race"]),
+        ("race,class,pos,driver\na,X,1,Ann\na,X,2,Bo\na,Y,1,Cy\na,Y,2,Di\n", ["race=race+class; if not, place=pos"]),
         ("Player,Time,Date\nAnn,1:02:03,2026-03-01\nBo,1:03:00,2026-02-01\n", ["one entrant a race", "--columns date="]),
         ("Runner,Time\nAnn,59:50:00\nBo,1:02:10\n", ["factor of 30", "h:mm:ss", "time=NAME"]),
         ("Timestamp,Your name,Which race?,Time\n1/3/2026,Ann,Race 1,1:02\n1/3/2026,Bo,Race 1,1:01\n1/3/2026,Cy,Race 2,0:59\n", ['"race=Which race?"']),
