@@ -120,7 +120,7 @@ def strays(
     """
     read = {at: [_value(kind, text) for text in texts] for at, texts in columns.items()}
     cells_of = (zip(read, row, strict=True) for row in zip(*read.values(), strict=True))
-    rows = [{at: value for at, value in row if value is not None} for row in cells_of]
+    lines = rows = [{at: value for at, value in row if value is not None} for row in cells_of]
     turned = [{n: v for n, v in enumerate(column) if v is not None} for column in read.values()]
     # The last of three has the sum of the other places, and the second their mean.
     kinds = {"least", "most"} if kind == "place" else {"least", "most", "sum", "mean"}
@@ -143,8 +143,30 @@ def strays(
         found -= {*named}
     elif kind == "place":
         found |= _outside_ranks(rows)
-    totals = range(1, len(rows)) if kind == "score" and not by_player and _grow(turned) else ()
+    totals = {*range(1, len(rows))} if kind == "score" and not by_player and _grow(turned) else set[int]()
+    if kind == "score":
+        totals |= _subtotals(lines)
+        found |= {[*read][n] for n in _subtotals(turned)}
     return [at for at in read if at in found], sorted(_made_of_others(turned, kinds).union(totals))
+
+
+def _subtotals(lines: Sequence[Mapping[int, float]]) -> set[int]:
+    """Return the lines that have the sums of two or more, since the last of these or from the first."""
+    found, block, whole = set[int](), list[Mapping[int, float]](), list[Mapping[int, float]]()
+    for number, line in enumerate(lines):
+        own = {key: value for key, value in line.items() if value < math.inf}
+        sums = (
+            {key: sum(each.get(key, 0) for each in part) for key in own}
+            for part in (block, whole)
+            if len(part) > 1
+        )
+        if sum(map(bool, own.values())) > 2 and own in sums:
+            found.add(number)
+            block = []
+        else:
+            block.append(own)
+            whole.append(own)
+    return found
 
 
 def _grow(lines: Sequence[Mapping[int, float]]) -> bool:

@@ -83,6 +83,11 @@ def _where(path: Path, header: Header, options: ReadOptions) -> dict[int, Iterab
     return {header.find(name) or 0: texts for name, texts in options.where.items()}
 
 
+def _is_heading(row: Sequence[str]) -> bool:
+    """Return whether a row is a heading of Markdown."""
+    return "".join(row).startswith("#")
+
+
 @dataclass(frozen=True, slots=True)
 class _Head:
     """Names of columns, and the rows `below` that `--where` chooses. If `titled`, titles name their races."""
@@ -111,7 +116,7 @@ class _Head:
         chosen = [(header.find(name), texts) for name, texts in options.where.items()]
         rows = [row for row in rows if all(at is None or row[at].lower() in of for at, of in chosen)]
         title_of = partial(evidence.title_of, below=rows, player=header.at.get("player", (0,))[0])
-        title = next(filter(None, map(title_of, reversed(above))), "")
+        title = next(filter(None, map(title_of, sorted(above, key=_is_heading)[::-1])), "")
         head = cls(names, header, rows, title, title_of, titled=False)
         with_titles = [row for _, row in replace(head, titled=True).entrants(enumerate(rows))]
         results = {*_Recognizer(path, header, rows, options).results()} - header.used
@@ -125,11 +130,14 @@ class _Head:
         if not self.titled:
             yield from rows
             return
-        title, width = self.title, len(self.names)
+        title, heading, width = self.title, False, len(self.names)
         for number, given in rows:
             row = padded(given, width)
-            title = (own := self.title_of(row)) or title
-            if row != self.names and any(row) and not own:
+            if own := self.title_of(row):  # a sentence below a heading is no title
+                if not heading or _is_heading(row):
+                    title, heading = own, _is_heading(row)
+            elif row != self.names and any(row):
+                heading = False
                 yield number, [*row[:width], title, *row[width:]]
 
 

@@ -223,10 +223,13 @@ class Header:
             self.at["race"] = self.at.pop("list")
         elif "race" in self.at and "race" not in given:
             self.at["race"] = self._unclaimed(_SEASONS) + self.at["race"] + self._unclaimed(("heat",))
-        if "player" not in given and (first := self._unclaimed(KNOWN["names"]["first"])):
-            own, last = self.at.get("player"), self._unclaimed(KNOWN["names"]["last"])
-            if last if own is None else not last and self.plain[own[0]] in KNOWN["names"]["last"]:
-                self.at["player"] = first + (own or last)
+        if "player" not in given:
+            first, last = (self._unclaimed(KNOWN["names"][part]) for part in ("first", "last"))
+            own = self.at.get("player", ())
+            first = first or own if own and self.plain[own[0]] in KNOWN["names"]["first"] else first
+            last = last or own if own and self.plain[own[0]] in KNOWN["names"]["last"] else last
+            if first and last and {*own} <= {*first, *last}:
+                self.at["player"] = first + last
         if {"place", "score"} & self.at.keys():
             self.at.pop("laps", None)
         filled = {ours: sum(bool(row[at[0]]) for row in below) for ours, at in self.at.items()}

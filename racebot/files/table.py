@@ -309,12 +309,14 @@ class TableReader:
         told = [] if lower.isdecimal() and lower in self._statuses else (place, score, time)
         words = [text for text in told if text.lower() in self._words]
         if words:
+            if place and place not in words and set("".join(words)) <= {*"-–—"}:
+                cells.place(place)  # a word that is not known, and no result beside it
             text = min(words, key=lambda each: (None, DQ, DNF, DONE).index(self._words[each.lower()]))
             return self._words[text.lower()], text
         if place or time or score:
             return DONE, None if unsure else ""
         if {"place", "score"} & line.keys():
-            return DNF, line.get("place") or line.get("score")
+            return DNF, line.get("place") or line.get("score") or text
         raise BadCellError("time", "empty: write a time such as 1:02:03.4, or DNF")
 
     def _read_attempt(self, entrant: Entrant, line: Line, find: Find) -> None:

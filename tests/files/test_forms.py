@@ -45,6 +45,9 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "a word beside a name": ("Race,1st,2nd,3rd\na,Ann,Bo,Di (DNF)\n", {}, {"a": "Ann Bo | Di"}, "1 × 'DNF' as not finished"),
     "a word beside a score": ("Skipper,R1,R2\nAnn,1,(4 DNF)\nBo,2,1\nCy,3,2\n", {}, {"R1": "Ann Bo Cy", "R2": "Bo Cy | Ann"}, "1 × 'DNF' as not finished"),
     "Markdown": ("| Player | Place |\n|:---|---|\n| Ann | 2 |\n| Bo | 1 |\n", {}, {"t": "Bo Ann"}, "separated by |"),
+    "a dead heat, and a first name beside the other": ("Carrera\tNombre\tApellidos\tPuesto\na\tAnn\tLee\t1 DH\na\tAnn\tRay\t1 DH\na\tBo\tLee\t3\n", {}, {"a": "Ann Lee=Ann Ray Bo Lee"}, "player=Nombre+Apellidos"),
+    "a word beside no result": ("race,player,place,status\na,Ann,1,ok\na,Bo,2,ok\na,Cy,,Gave up\n", {}, {"a": "Ann Bo | Cy"}, "1 × 'Gave up' as not finished"),
+    "a sentence below a heading": ("## Week 2 (2025-04-19)\nGo!\n\n|Place|Player|\n|--|--|\n|1|Bo|\n|2|Ann|\n\n## Week 1 (2025-04-12)\nSo it begins.\n\n|Place|Player|\n|--|--|\n|1|Ann|\n|2|Bo|\n", {}, {"Week 2 (2025-04-19)": "Bo Ann", "Week 1 (2025-04-12)": "Ann Bo"}, "dates: those in the names of races"),
     "columns aligned by spaces": ("Cup       2026, May\n\nHeat 1 at Old Mill    (dry)\nPl   No  Name     Time\n 1   12  Ann Lee  1:02\n 2       Bo       1:03\nDNF  14  Cy\n\nHeat 2 at New Mill    (wet)\nPl   No  Name     Time\n 1    7  Bo       1:04\n", {}, {"Heat 1 at Old Mill (dry)": "Ann Lee Bo | Cy", "Heat 2 at New Mill (wet)": "Bo"}, "separated by spaces"),
     "a table written by R": ('"heat" "who" "seconds"\n"1" 1 "Ann Lee" 61.5\n"2" 1 "Bo" 60\n', {"columns": "player=who,time=seconds"}, {"1": "Bo Ann Lee"}, "separated by spaces"),
     "a database's nothing, letters and gaps": ("raceId,driverId,position,positionText,time\n18,Ann,1,1,1:34:50.6\n18,Bo,2,2,+5.478\n18,Cy,\\N,R,\\N\n18,Di,\\N,D,\\N\n", {}, {"18": "Ann Bo | Cy Di"}, "1 × 'R' as not finished, 1 × 'D' as disqualified"),
@@ -277,6 +280,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("%PDF-1.4", ["PDF", "CSV"]),
         ("race,player,score\na,Ann,1.250\na,Bo,980\n", ["line 2 has a number like 1.250"]),
         ("race,player,points\na,Ann,1\na,Bo,2\na,Cy,3\n", ["--columns place=points"]),
+        ("race,horse,place,time\na,Ann,1,1:10.2\na,Bo,WV,---\n", ["'WV' is not a place", "--words dns=WV"]),
         ("Pos Driver Time\n1 Ann 30:12\n", ["not spaces"]),
         ("Player,Real time,In-game time,Date\nAnn,1h 02m,58m,2026-03-01\nBo,1h 03m,57m,2026-02-01\n", ["no column place or time"]),
         ("Place,Name,Nation,Time\n1,Ann Lee,POL,10:00\n2,Ann Lee,USA,10:10\n", ["player=Name+Nation"]),
@@ -388,6 +392,14 @@ def test_results_of_known_programs_are_read(tmp_path: Path, program: str) -> Non
     [
         ("Team,A,B,C\nAnn,25,43,68\nBo,18,43,55\n", "'B', 'C' may be no race"),
         ("Race,Ann,Bo\nA,25,18\nB,43,43\nC,68,55\n", "'B', 'C' may be no race"),
+        (
+            "Race,Ann,Bo,Cy\nA,15,12,9\nB,9,12,15\nOne,24,24,24\nC,15,9,11\nD,9,15,12\nTwo,24,24,23\nALL,48,48,47\n",
+            "'One', 'Two', 'ALL' may be no race",
+        ),
+        (
+            "Player,A,B,Half,C,D,All\nAnn,9,15,24,9,12,45\nBo,12,12,24,9,15,48\nCy,15,9,24,15,9,48\n",
+            "'Half', 'All' may be no race",
+        ),
         ("Race,Fee,Ann,Bo\nA,20,35,-20\nB,20,-20,60\nC,20,5,-4\n", "'Fee' may be no player"),
     ],
 )
