@@ -33,7 +33,7 @@ _PRIMES = str.maketrans("'′’hH\"″”", ":::::...", " ")
 _MARK = re.compile(
     rf"(?<=[\dtdh.])(?:\s*[(\[]?(?:{'|'.join(KNOWN['marks'])})[)\]]?|[*†‡§]+){{1,3}}$", re.IGNORECASE
 )
-POINTED = re.compile(r"^[+▲△−-]?[1-9]\d{0,2}[.,]\d{3}$")
+_POINTED = re.compile(r"^[+▲△−-]?[1-9]\d{0,2}[.,]\d{3}$")
 _WITH_WORD = re.compile(r"[(\[]?(\d[\d.]*) ?([a-z]{2,})[)\]]?|(.*\S) ?[(\[]([a-z]{2,})[)\]]", re.I)
 _BEGINS_WITH_WORD = re.compile(r"([a-z][a-z.' ]*?) ?\*?(?:[(\[,:;–—-].*| \d[\d.]*)?", re.IGNORECASE)
 _FOOTNOTE = re.compile(r"\s*(?:[*†‡§]+|\[(?:\d{1,3}|[a-z])\]|\([CWcw]\))$|[\U0001F1E6-\U0001F1FF]")  # flags
@@ -187,6 +187,13 @@ def number(text: str) -> float:
     if _NUMBER.fullmatch(text) is None:
         raise _bad("score", text, "no number: write 12500, without a sign of thousands, or DNF", "dnf", "dns")
     return float(text.replace(",", "."))
+
+
+def kind_of_number(text: str) -> str | None:
+    """Return `980` for a whole number, `1.250` where a sign may be of thousands, and `:` for other texts."""
+    if text.strip("0").isdecimal():
+        return "980"
+    return "1.250" if _POINTED.search(text) else ":" if text else None
 
 
 def month_comes_first(dates: Iterable[str]) -> bool | None:

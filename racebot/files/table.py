@@ -81,7 +81,7 @@ class TableReader:
         self._problems: defaultdict[tuple[str, str], list[tuple[int, str, str]]] = defaultdict(list)
         self._said: Counter[tuple[str, Meaning]] = Counter()  # words in place of results
         self._unsure: list[tuple[Result, str]] = []  # results with a status that is not known
-        self._numbers: dict[str, int] = {}  # the first line of 980, of 1.250, and of others
+        self._numbers: dict[str | None, int] = {}  # the first line of 980, of 1.250, and of others
         self._order = "the files" if prefix else "the file"
         self._says_done = False  # whether the column of statuses has a word for finishing
         self._status_numbers, self._title = 0, ""
@@ -138,7 +138,7 @@ class TableReader:
                         self._unused["without a name, and not understood"].append(number)
         self._settle_unsure()
         self._ask_about_blanks()
-        if self._numbers.keys() - {""} == {"980", "1.250"}:
+        if self._numbers.keys() - {None} == {"980", "1.250"}:
             fix = "has a number like 1.250 among some like 980: write 1250, or 980.0"
             raise PayloadError(f"{table.path}, line {self._numbers['1.250']} {fix}")
         self._raise_problems()
@@ -253,15 +253,7 @@ class TableReader:
             if entrant.finish_time and (laps := line.get("laps", "")).isdecimal():
                 result.behind = -int(laps), 0
             result.score = cells.number(score) if score else None
-            text = time or score
-            kind = (
-                "980"
-                if text.strip("0").isdecimal()
-                else "1.250"
-                if cells.POINTED.search(text)
-                else text and ":"
-            )
-            self._numbers.setdefault(kind, number)
+            self._numbers.setdefault(cells.kind_of_number(time or score), number)
             if word is None:
                 self._unsure.append((result, line["status"]))
         elif status is DNF and place.isdecimal() and time.lower() in self._words:
