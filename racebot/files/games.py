@@ -87,13 +87,11 @@ def two_players(
     result = header.at.get("result", (header.find(*KNOWN["of_two"]),))
     used = {at for at in (*chain(*pair), *result, *scores, winner, draw, forfeit) if at is not None}
     told = [at for at in (scores if by_score else result) if at is not None]
-    told = told or [
-        at for at in range(len(header.names)) if at not in used | header.used and _are_scores(below, at)
-    ]
+    free = {*range(len(header.names))} - used - header.used
+    told = told or [at for at in sorted(free) if _are_scores(below, at)]
     scored = _are_scores(below, *told)
     seen, draws = Counter[str](), SIGNS["true"] | SIGNS["drawn"]
-    groups = {_player(row, side) for row in below for side in pair}
-    partners = Counter(name for group in groups for name in {*_members(group)})
+    members = _members(_player(row, side) for row in below for side in pair)
 
     def places(row: Sequence[str]) -> tuple[str, str] | None:
         """Return the places of the two, or None if they did not play."""
@@ -114,12 +112,9 @@ def two_players(
         if not told and winner is None:
             raise BadCellError("result", "no column result or winner: add one, or --columns result=ONE+TWO")
         texts = [text for at in told if (text := row[at]).lower() not in UNPLAYED]
-        words = [
-            text for text in texts if scored and not _HAS_DIGIT.search(text) and text.lower() not in results
-        ]
-        if words or not texts or (len(texts) < len(told) and not scored):
-            return None
-        return _of_score(texts, results)
+        if scored:  # a word in place of a score says that there was no game
+            texts = [text for text in texts if _HAS_DIGIT.search(text) or text.lower() in results]
+        return _of_score(texts, results) if texts and (scored or len(texts) == len(told)) else None
 
     def lines(number: int, row: list[str]) -> Iterator[Line]:
         if (found := places(row)) is None:
@@ -130,16 +125,12 @@ def two_players(
         line = _named(header, row, f"{stem}-{number:06}", seen)
         for side, place in zip(pair, found, strict=True):
             name = _player(row, side)
-            members = _members(name)
-            if not side[1:] and all(partners[each] == 1 for each in members):
-                members = [name]
-            team = {"team": name} if members[1:] else {}
-            yield from (line | {"player": each, "place": place} | team for each in members)
+            own = [row[at] for at in side if row[at]] if side[1:] else members.get(name, [name])
+            team = {"team": name} if own[1:] else {}
+            yield from (line | {"player": each, "place": place} | team for each in own)
 
-    columns = {"race": "race"} | header.titles("race", "ended_at")
-    return Lines(
-        lines, columns, used.union(told), f"each line is a race of two, {names[0]!r} and {names[1]!r}"
-    )
+    note = f"each line is a race of two, {names[0]!r} and {names[1]!r}"
+    return Lines(lines, _titles(header), used.union(told), note)
 
 
 def teams(header: Header, below: Sequence[list[str]]) -> list[tuple[int, ...]]:
@@ -167,13 +158,20 @@ def _named(header: Header, row: Sequence[str], name: str, seen: Counter[str]) ->
     return line | {"race": race if seen[race] == 1 else f"{race} ({seen[race]})"}
 
 
+def _titles(header: Header) -> dict[str, str]:
+    return {"race": "race"} | header.titles("race", "ended_at")
+
+
 def _player(row: Sequence[str], columns: Iterable[int]) -> str:
     """Return a player, or the names of a team in several columns."""
     return " & ".join(row[at] for at in columns if row[at])
 
 
-def _members(name: str) -> list[str]:
-    return re.split(r"\s*/\s*|\s[&+=]\s", name)
+def _members(groups: Iterable[str]) -> dict[str, list[str]]:
+    """Return the members of each team if one of them is in another or alone, too, or else its name."""
+    members = {group: re.split(r"\s*/\s*|\s[&+=]\s", group) for group in groups}
+    times = Counter(name for names in members.values() for name in {*names})
+    return {group: names for group, names in members.items() if any(times[name] > 1 for name in names)}
 
 
 def _are_scores(below: Sequence[list[str]], *columns: int) -> bool:
@@ -230,24 +228,22 @@ def in_pairs(header: Header, stem: str, below: Sequence[list[str]]) -> Lines | N
         if header.names.count(header.names[at]) > 1:
             header.names[at] = f"{header.names[player]} {header.names[at]}"
     first, last = header.names[players[0]], header.names[players[-1]]
-    titles = {"race": "race"} | header.titles("race", "ended_at")
     note = f"each line is a race, its players from {first!r} to {last!r}, each with a {kind}"
-    return Lines(lines, titles, (*players, *results), note)
+    return Lines(lines, _titles(header), (*players, *results), note)
 
 
 def in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence[list[str]]) -> Lines:
     """Read rows that are a race, with its players in the order of their places; a column `DNF` names others.
 
-    `Ann / Cy` are two who share a place if one of them has another to herself, and otherwise a team's name.
+    `Ann / Cy` are two who share a place if one of them stands elsewhere without the other, or else a team.
     """
-    alone, seen = {row[at] for row in below for at in columns}, Counter[str]()
+    members, seen = _members(row[at] for row in below for at in columns), Counter[str]()
     out = [(at, word) for at, word in enumerate(header.plain) if word in cells.OUTCOMES]
 
     def lines(number: int, row: list[str]) -> Iterator[Line]:
         line, shared = _named(header, row, f"{stem}-{number:06}", seen), 0
         for place, at in enumerate(columns, start=1):
-            names = _members(row[at])
-            names = names if len(names) > 1 and not alone.isdisjoint(names) else [row[at]]
+            names = members.get(row[at], [row[at]])
             for each in names:
                 if not cells.is_nobody(each):
                     player, word = cells.with_word(each)
@@ -258,6 +254,5 @@ def in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence[
                 yield line | {"player": each, "place": word}
 
     first, last = header.names[columns[0]], header.names[columns[-1]]
-    titles = {"race": "race"} | header.titles("race", "ended_at")
     note = f"each line is a race, its players in order from {first!r} to {last!r}"
-    return Lines(lines, titles, (*columns, *(at for at, _ in out)), note)
+    return Lines(lines, _titles(header), (*columns, *(at for at, _ in out)), note)

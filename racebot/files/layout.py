@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, product
 from pathlib import Path
@@ -35,6 +35,7 @@ from racebot.text.format import counted
 
 _LAST_HEADER, _SAMPLE = 15, 500
 """Most rows in which the names of columns are looked for, and rows by which a layout is recognized."""
+Entrants = Callable[[Iterable[Row]], Iterator[Row]]
 _TELL = {"race", "player", *RESULTS}
 """Columns by which the line with the names of columns is told."""
 
@@ -58,21 +59,20 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
         for names in filter(None, (two_lines(row, *(row for _, row in start[at + 1 : at + 2])), row)):
             skipped = at + 1 + (names is not row)
             before, below = ([row for _, row in rows] for rows in (start[:at], start[skipped:]))
-            head = _Head.of(path, names, before, below, options, alike=not known)
-            header = head.header
-            found = None if header.missing else _Recognizer(path, header, head.below, options).lines()
+            header, sample, titled = _head(path, names, before, below, options, alike=not known)
+            found = None if header.missing else _Recognizer(path, header, sample, options).lines()
             if found is not None:
                 notes += [f"{counted(above, 'line')} above the names of columns not used"] if above else []
                 notes += ["names of columns in two lines"] if names is not row else []
-                notes += _notes(f"{path}, line {number}", header, found, head.below)
-                notes += ["races named by the lines above them"] if head.titled else []
-                body = head.entrants(chain(start[skipped + found.skip :], lines))
+                notes += _notes(f"{path}, line {number}", header, found, sample)
+                notes += ["races named by the lines above them"] if titled else []
+                body: Iterator[Row] = chain(start[skipped + found.skip :], lines)
+                body = titled(body) if titled else body
                 body = body if found.note else _filled_down(body, header, notes)
-                all_names = [*names, *header.names[len(names) :]]
-                where = _where(path, header, options)
-                return Grid(path, body, all_names, where, found, notes, head.titled, header, head.below)
+                own, where = [*names, *header.names[len(names) :]], _where(path, header, options)
+                return Grid(path, body, own, where, found, notes, titled is not None, header, sample)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
-            best = number, header, head.below
+            best = number, header, sample
     raise refusal(path, *best, options)
 
 
@@ -88,57 +88,43 @@ def _is_heading(row: Sequence[str]) -> bool:
     return "".join(row).startswith("#")
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """Names of columns, and the rows `below` that `--where` chooses. If `titled`, titles name their races."""
+def _head(
+    path: Path,
+    names: list[str],
+    above: Sequence[list[str]],
+    below: Sequence[list[str]],
+    options: ReadOptions,
+    *,
+    alike: bool,
+) -> tuple[Header, list[list[str]], Entrants | None]:
+    """Read a line as names of columns, which may be `alike` known ones.
 
-    names: list[str]
-    header: Header
-    below: list[list[str]]
-    title: str
-    title_of: Callable[[list[str]], str]
-    titled: bool
+    Return them, the rows below that `--where` chooses, and how to name rows by the titles above their races.
+    """
+    rows = [padded(row, len(names)) for row in below]
+    header = Header(names, options, rows, alike)
+    chosen = [(header.find(name), texts) for name, texts in options.where.items()]
+    rows = [row for row in rows if all(at is None or row[at].lower() in of for at, of in chosen)]
+    title_of = partial(evidence.title_of, below=rows, player=header.at.get("player", (0,))[0])
+    first = next(filter(None, map(title_of, sorted(above, key=_is_heading)[::-1])), "")
 
-    @classmethod
-    def of(
-        cls,
-        path: Path,
-        names: list[str],
-        above: Sequence[list[str]],
-        below: Sequence[list[str]],
-        options: ReadOptions,
-        *,
-        alike: bool,
-    ) -> _Head:
-        """Read a line as names of columns, which may be `alike` known ones."""
-        rows = [padded(row, len(names)) for row in below]
-        header = Header(names, options, rows, alike)
-        chosen = [(header.find(name), texts) for name, texts in options.where.items()]
-        rows = [row for row in rows if all(at is None or row[at].lower() in of for at, of in chosen)]
-        title_of = partial(evidence.title_of, below=rows, player=header.at.get("player", (0,))[0])
-        title = next(filter(None, map(title_of, sorted(above, key=_is_heading)[::-1])), "")
-        head = cls(names, header, rows, title, title_of, titled=False)
-        with_titles = [row for _, row in replace(head, titled=True).entrants(enumerate(rows))]
-        results = {*_Recognizer(path, header, rows, options).results()} - header.used
-        if len(results) < 2 and evidence.are_titles(path, header, with_titles, names in rows):
-            header = Header([*names, "race"], options, with_titles, alike)
-            return cls(names, header, with_titles, title, title_of, titled=True)
-        return head
-
-    def entrants(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Yield rows with the title above them, and without repeated names, if titles name their races."""
-        if not self.titled:
-            yield from rows
-            return
-        title, heading, width = self.title, False, len(self.names)
+    def entrants(rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield rows with the title above them, and without repeated names."""
+        title, heading, width = first, False, len(names)
         for number, given in rows:
             row = padded(given, width)
-            if own := self.title_of(row):  # a sentence below a heading is no title
+            if own := title_of(row):  # a sentence below a heading is no title
                 if not heading or _is_heading(row):
                     title, heading = own, _is_heading(row)
-            elif row != self.names and any(row):
+            elif row != names and any(row):
                 heading = False
                 yield number, [*row[:width], title, *row[width:]]
+
+    with_titles = [row for _, row in entrants(enumerate(rows))]
+    results = {*_Recognizer(path, header, rows, options).results()} - header.used
+    if len(results) < 2 and evidence.are_titles(path, header, with_titles, names in rows):
+        return Header([*names, "race"], options, with_titles, alike), with_titles, entrants
+    return header, rows, None
 
 
 def _filled_down(rows: Iterator[Row], header: Header, notes: list[str]) -> Iterator[Row]:

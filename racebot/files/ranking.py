@@ -10,9 +10,11 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
+from racebot.files import cells
 from racebot.files.cells import DONE, BadCellError
 from racebot.files.options import ReadOptions
 from racebot.races.result import Entrant
+from racebot.text.format import counted
 
 _FAR_BEHIND, _SLOWEST = 1.5, 30
 """A last time this many times the one before may be no finish, and the first, in another unit."""
@@ -124,6 +126,16 @@ class Ranking:
         own, score = result.entrant, (result.score or 0) * (1 if self.options.lowest_wins else -1)
         return not own.finished, own.place or 0, result.behind or (0, 0), own.finish_time or 0, score
 
+    def notes(self) -> Iterator[str]:
+        """Yield what contradicts, and what may be no finish."""
+        if self.contradictions:
+            what = "times count where places" if self.options.by_time else "places count where times"
+            yield f"{what} contradict them: {lines_of(self.contradictions)}"
+        if self.signs:
+            shown = ", ".join(f"{n} × {sign}" for sign, n in self.signs.items())
+            option = cells.quoted(f"dnf={'|'.join(self.signs)}")
+            yield f"{shown}, apart from the rest: if that means no finish, add --words {option}"
+
     def _keys(self, finishers: Sequence[Result]) -> list[tuple[float, ...]]:
         if all(each.score is not None for each in finishers):
             scores = sorted(listed := [each.score or 0 for each in finishers])
@@ -148,6 +160,11 @@ class Ranking:
                 self.contradictions.append(number)
             agrees &= time < next_time if place < next_place else time == next_time
         return agrees
+
+
+def lines_of(numbers: Sequence[int]) -> str:
+    """Say how many lines there are, and which is the first."""
+    return f"{counted(len(numbers), 'line')}, the first is line {numbers[0]}"
 
 
 def teammates_differ(races: Iterable[Iterable[Result]]) -> bool:

@@ -20,7 +20,7 @@ from racebot.files.cells import DNF, DONE, DQ, NOBODY, NOTHING, SIGNS, BadCellEr
 from racebot.files.games import Grid, Line
 from racebot.files.guess import fix_for_two
 from racebot.files.options import FLAGS, RESULTS, ReadOptions, Twice, few, padded, plain
-from racebot.files.ranking import Ranking, Result, blank_places, teammates_differ
+from racebot.files.ranking import Ranking, Result, blank_places, lines_of, teammates_differ
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
 from racebot.races.result import MOST_ENTRANTS, NO_NAME, UNKNOWN, Entrant, RaceResult
 from racebot.text.format import counted
@@ -361,7 +361,7 @@ class TableReader:
         for own in (each.entrant for each in both):
             own.status, own.place = (DONE, own.place) if counts else (own.status, None)
         why = "the place counts, since places rank a race that nobody finished"
-        lines = self._lines([each.number for each in both])
+        lines = lines_of([each.number for each in both])
         self.notes.append(f"a place and a word for no finish: {why if counts else 'not finished'} ({lines})")
 
     def _take_out_clubs(self) -> None:
@@ -415,7 +415,6 @@ class TableReader:
         return {name: FIRST_DAY + timedelta(minutes=n) for n, name in enumerate(ordered, self._first)} | found
 
     def _last_notes(self) -> Iterable[str]:
-        ranking = self.ranking
         if "ended_at" not in self._columns and self._find is None:
             order = f"no dates: the races count in the order of {self._order}"
             yield order if self._order else "dates: those in the names of races"
@@ -432,16 +431,7 @@ class TableReader:
             yield f"{counted(len(numbers), 'line')} {what} (the first is line {numbers[0]})"
         if self._status_numbers:
             yield f"{counted(self._status_numbers, 'number')} in the column of statuses not read"
-        if ranking.contradictions:
-            what = "times count where places" if self._options.by_time else "places count where times"
-            yield f"{what} contradict them: {self._lines(ranking.contradictions)}"
-        if signs := ranking.signs:
-            shown, option = ", ".join(f"{n} × {sign}" for sign, n in signs.items()), f"dnf={'|'.join(signs)}"
-            yield f"{shown}, apart from the rest: if that means no finish, add --words {cells.quoted(option)}"
-
-    @staticmethod
-    def _lines(numbers: list[int]) -> str:
-        return f"{counted(len(numbers), 'line')}, the first is line {numbers[0]}"
+        yield from self.ranking.notes()
 
     def _cell(self, line: Line, column: str) -> str:
         if not (text := line.get(column, "")):
