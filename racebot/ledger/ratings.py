@@ -259,7 +259,7 @@ class Standings(LedgerTable):
             "  ELSE (SELECT max(ended_at) FROM changes AS earlier INDEXED BY changes_by_player"
             "   CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
             "   WHERE leaderboard = ?1 AND earlier.player = last.player AND sequence < ?2) END, ?4),"
-            f" '', {_HIDDEN} FROM (SELECT leaderboard, player, max(sequence) AS sequence,"
+            f" '', {_HIDDEN} FROM (SELECT ?1 AS leaderboard, player, max(sequence) AS sequence,"
             "  count(place) AS finished, count(*) FILTER (WHERE place = 1) AS won"
             "  FROM changes INDEXED BY changes_by_player"
             f"  WHERE leaderboard = ?1 AND sequence < ?2{chosen} GROUP BY player) AS last"

@@ -219,9 +219,9 @@ def opponents_of(
     """Return a player's opponents, or one of them, most races together first, then the most recently met."""
     sql = (
         "SELECT other.player, count(*) AS met,"
-        " sum(coalesce(mine.place, 1e9) < coalesce(other.place, 1e9)),"
-        " sum(coalesce(other.place, 1e9) < coalesce(mine.place, 1e9)),"
-        " sum(coalesce(mine.place, other.place) IS NULL)"
+        " count(*) FILTER (WHERE mine.place < coalesce(other.place, 1e9)),"
+        " count(*) FILTER (WHERE other.place < coalesce(mine.place, 1e9)),"
+        " count(*) FILTER (WHERE coalesce(mine.place, other.place) IS NULL)"
         " FROM changes AS mine INDEXED BY changes_by_player"
         " CROSS JOIN changes AS other USING (leaderboard, sequence)"
         " WHERE leaderboard = ?1 AND mine.player = ?2 AND other.player <> ?2"

@@ -1,6 +1,7 @@
 """Serve the pages over HTTP. Rendering runs in threads, so that a large page does not delay others."""
 
 import asyncio
+import gc
 import logging
 import os
 import re
@@ -117,15 +118,18 @@ def application(
         return Response(found.body, media_type=found.media_type, headers=headers)
 
     @asynccontextmanager
-    async def closing(app: Starlette) -> AsyncGenerator[None]:
+    async def running(app: Starlette) -> AsyncGenerator[None]:
         del app
+        # One large answer sets off many collections, each of which would look at every module.
+        gc.freeze()
+        gc.set_threshold(10_000)
         yield
         for executor in (threads, card_thread):
             await asyncio.to_thread(executor.shutdown)
         library.close()
 
     app = Starlette(
-        lifespan=closing,
+        lifespan=running,
         exception_handlers=dict.fromkeys((HTTPException, LedgerError, BadQueryError, Exception), _failed),
         routes=[
             Route(
