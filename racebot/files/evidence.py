@@ -155,11 +155,8 @@ def _subtotals(lines: Sequence[Mapping[int, float]]) -> set[int]:
     found, block, whole = set[int](), list[Mapping[int, float]](), list[Mapping[int, float]]()
     for number, line in enumerate(lines):
         own = {key: value for key, value in line.items() if value < math.inf}
-        sums = (
-            {key: sum(each.get(key, 0) for each in part) for key in own}
-            for part in (block, whole)
-            if len(part) > 1
-        )
+        parts = [part for part in (block, whole) if len(part) > 1]
+        sums = [{key: sum(each.get(key, 0) for each in part) for key in own} for part in parts]
         if sum(map(bool, own.values())) > 2 and own in sums:
             found.add(number)
             block = []

@@ -95,11 +95,7 @@ def fix_for_shared_places(table: Grid) -> str:
 
 
 def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
-    """Return the names of columns that may be the race, its date, the player and the result, by ours.
-
-    There are none where the rows are no entrants: without a player or a result, with players in several
-    columns, or with one twice in a race.
-    """
+    """Return the columns that may be the race, its date, the player and the result, if rows are entrants."""
     own, found = _Columns(header, below), dict[str, str]()
     texts, names, players = own.free, own.of_kind["name"], own.players
     most = max((len({*texts[name]}) for name in names), default=0)
@@ -125,10 +121,7 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
 
 
 class _Columns:
-    """The texts of a table's columns, of lines given twice once.
-
-    `free` are those that stand for nothing yet, or of `more`, and `of_kind` their names by what they hold.
-    """
+    """Texts of columns that stand for nothing yet, or of `more`, and their names by kind, of unlike lines."""
 
     def __init__(self, header: Header, below: Sequence[list[str]], more: Collection[int] = ()) -> None:
         # Merged cells have a text in their first row only.
@@ -147,10 +140,7 @@ class _Columns:
         self.races: Races = [*zip(*[*self._own.values()][:1] or [[""] * len(rows)], strict=True)]
 
     def apart(self, players: Sequence[str]) -> tuple[str, Races] | None:
-        """Return the names of columns by which nobody is twice in a race, and the race of each row; or None.
-
-        Up to two more tell races apart, beside the one known or in its place. Places begin at 1 in each race.
-        """
+        """Return columns, up to two more, by which nobody is twice in a race, and the race of each row."""
         texts = self._own | self._filled
         # The numbers and times of races stand together, those of laps do not.
         numbers = self.of_kind["number"] + self.of_kind["time"]

@@ -1,8 +1,4 @@
-"""Recognizes what the rows of a table are, and turns each into lines, one for each entrant of each race.
-
-A row may be an entrant; a race, with a column for each player; a player, with a column for each race; a race
-of two players; or a race with its players in columns 1st, 2nd, 3rd.
-"""
+"""Recognizes what the rows of a table are, and turns each into lines, one for each entrant of each race."""
 
 from __future__ import annotations
 
@@ -35,6 +31,7 @@ from racebot.text.format import counted
 
 _LAST_HEADER, _SAMPLE = 15, 500
 """Most rows in which the names of columns are looked for, and rows by which a layout is recognized."""
+Rest = Sequence[list[str]]
 Entrants = Callable[[Iterable[Row]], Iterator[Row]]
 _TELL = {"race", "player", *RESULTS}
 """Columns by which the line with the names of columns is told."""
@@ -89,18 +86,9 @@ def _is_heading(row: Sequence[str]) -> bool:
 
 
 def _head(
-    path: Path,
-    names: list[str],
-    above: Sequence[list[str]],
-    below: Sequence[list[str]],
-    options: ReadOptions,
-    *,
-    alike: bool,
+    path: Path, names: list[str], above: Rest, below: Rest, options: ReadOptions, *, alike: bool
 ) -> tuple[Header, list[list[str]], Entrants | None]:
-    """Read a line as names of columns, which may be `alike` known ones.
-
-    Return them, the rows below that `--where` chooses, and how to name rows by the titles above their races.
-    """
+    """Return names of columns, the chosen rows below, and how to name rows by titles above their races."""
     rows = [padded(row, len(names)) for row in below]
     header = Header(names, options, rows, alike)
     chosen = [(header.find(name), texts) for name, texts in options.where.items()]
