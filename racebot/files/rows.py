@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
@@ -183,19 +184,24 @@ class File:
 
     def _aligned_rows(self) -> Iterator[Row]:
         """Yield the rows of a text whose columns stand below each other, two or more spaces apart."""
-        lines = ([(*each.span(), each[0]) for each in _PIECE.finditer(line)] for line in self.lines())
+        numbered = ((number, line) for number, line in enumerate(self.lines(), start=1) if line.strip())
+        lines = ((number, [(*m.span(), m[0]) for m in _PIECE.finditer(line)]) for number, line in numbered)
         top = [*islice(lines, 20)]
-        columns = max(top, key=len)
-        for number, pieces in enumerate(chain(top, lines), start=1):
-            row, across = [""] * len(columns), False
-            for index, (start, end, text) in enumerate(pieces):
-                common = [min(end, right) - max(start, left) for left, right, _ in columns]
-                at = index if len(pieces) == len(columns) else common.index(max(common))
+        lefts, rights, _ = zip(*max((pieces for _, pieces in top), key=len), strict=True)
+        for number, pieces in chain(top, lines):
+            texts, row, across = [text for *_, text in pieces], [""] * len(lefts), False
+            for start, end, text in pieces if len(pieces) < len(lefts) else ():
+                first, behind = bisect_right(rights, start), bisect_left(lefts, end)
+                across |= behind - first > 1
+                below = range(first, behind) or range(max(first - 1, 0), min(first + 1, len(lefts)))
+                at = max(below, key=lambda n: min(end, rights[n]) - max(start, lefts[n]))
                 row[at] = f"{row[at]} {text}".strip()
-                across |= len([each for each in common if each > 0]) > 1
-            title = across and 2 * len(pieces) <= len(columns)
-            whole = " ".join(text for *_, text in pieces)
-            yield number, [whole, *[""] * (len(columns) - 1)] if title else row
+            if len(pieces) >= len(lefts):
+                yield number, texts
+            elif across and 2 * len(pieces) <= len(lefts):  # a title
+                yield number, [" ".join(texts), *[""] * (len(lefts) - 1)]
+            else:
+                yield number, row
 
     def _isolated_rows(self, sheet: str) -> Iterator[Any]:
         """Yield what `isolated` prints. Raise a PayloadError if the file is damaged, or takes too much."""
