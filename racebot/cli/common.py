@@ -306,10 +306,10 @@ def carry_out_rebuilds(ledger: Ledger) -> None:
 
 _HELP_COLUMNS = "Your names of a file's columns, such as race=Season+Round,place=Pos; time= leaves one out."
 READING: dict[str, Any] = {
-    "columns": option(str | None, _HELP_COLUMNS, metavar="OURS=YOURS,..."),
+    "columns": option(list[str] | None, _HELP_COLUMNS, metavar="OURS=YOURS,..."),
     "layout": option(Layout | None, "What a line is: an entrant, a race or a player."),
-    "words": option(str | None, "Words for dnf, dns, dq or done.", metavar="DNF=WORD|WORD,..."),
-    "where": option(str | None, "Only lines with a text in a column.", metavar="COLUMN=TEXT,..."),
+    "words": option(list[str] | None, "Words for dnf, dns, dq or done.", metavar="DNF=WORD|WORD,..."),
+    "where": option(list[str] | None, "Only lines with a text in a column.", metavar="COLUMN=TEXT,..."),
     "twice": option(Twice | None, "Which of a player's two results in a race counts."),
     "sheet": option(str | None, "A workbook's sheet. Default: the first that fits."),
     "exact_names": option(bool, "Tell apart names that differ in case, spaces or accents.", "--exact-names"),

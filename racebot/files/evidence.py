@@ -24,19 +24,18 @@ _READERS = {"place": cells.place, "time": cells.microseconds, "score": cells.num
 def ask_about_times(path: Path, header: Header, below: Sequence[list[str]], told: bool) -> None:
     """Refuse times in an unknown unit and, if not told, those of day and those that may lack penalties."""
     name = header.plain[at := header.at["time"][0]]
+    own = header.names[at]
     if max(header.whole_times(below), default=0) > 86_400:
-        own = header.names[at]
         fix = f"rename the column {own} (ms) or {own} (s)"
         raise PayloadError(f"{path}: are times in {own!r} in milliseconds or in seconds? {fix}")
     clock = header.find("start", "start time") if "finish" in name and not told else None
     if clock is not None and any(":" in row[clock] for row in below):
-        fix = "add a column time with what lies between; if not, --columns time=NAME"
+        fix = f"add a column time with what lies between; if not, --columns {cells.quoted(f'time={own}')}"
         raise PayloadError(f"{path}: are starts and finishes times of day? If so, {fix}")
     added = None if told or TOTAL.fullmatch(name) else header.find(*KNOWN["penalty"])
     if added is not None and any(set("123456789").intersection(row[added]) for row in below):
-        names = f"{header.names[at]!r} include {header.names[added]!r}"
-        fix = f"add --columns time={cells.quoted(header.names[at])}; if not, add a column of the sums"
-        raise PayloadError(f"{path}: does {names}? If so, {fix}")
+        fix = f"add --columns {cells.quoted(f'time={own}')}; if not, add a column of the sums"
+        raise PayloadError(f"{path}: does {own!r} include {header.names[added]!r}? If so, {fix}")
 
 
 def ask_about_groups(path: Path, header: Header, below: Sequence[list[str]]) -> None:

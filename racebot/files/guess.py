@@ -81,14 +81,10 @@ def fix_for_shared_places(table: Grid) -> str:
     race, _ = own.apart(own.players) or ("", ())
     fix = f"add --columns {_as_option({'race': race})}" if race else "add a column that tells these apart"
     placed = [*zip(own.races, own.places, strict=True)]
-    pairs = {
-        name: [*zip(own.races, each, placed, strict=True)] for name, each in own.free.items() if all(each)
-    }
-    teams = [
-        name
-        for name, each in pairs.items()
-        if len({*each}) == len({*placed}) == len({(race, text) for race, text, _ in each})
-    ]
+    count, teams = len({*placed}), []
+    for name, each in ((name, each) for name, each in own.free.items() if all(each)):
+        if len({*zip(own.races, each, strict=True)}) == count == len({*zip(placed, each, strict=True)}):
+            teams.append(name)
     teams.sort(key=lambda name: {*words_of(name)}.isdisjoint(KNOWN["names"]["teams"]))
     team = [f"; if of teams, add --columns {_as_option({'team': name})}" for name in teams[:1]]
     return f"if of several races or classes, {fix}{''.join(team)}"
@@ -111,7 +107,7 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
     races = own.races
     if not _are_apart(races, players):
         if (apart := own.apart(players)) is None:
-            return {}
+            return found if header.results() else {}
         found["race"], races = apart
     for name in own.of_kind["date"] if "ended_at" not in header.at else ():
         if _runs([*zip(races, texts[name], strict=True)]) == _runs(races):

@@ -110,7 +110,8 @@ def _head(
 
     with_titles = [row for _, row in entrants(enumerate(rows))]
     results = {*_Recognizer(path, header, rows, options).results()} - header.used
-    if len(results) < 2 and evidence.are_titles(path, header, with_titles, names in rows):
+    repeated = names in rows
+    if (len(results) < 2 or repeated) and evidence.are_titles(path, header, with_titles, repeated):
         return Header([*names, "race"], options, with_titles, alike), with_titles, entrants
     return header, rows, None
 
@@ -177,23 +178,22 @@ class _Recognizer:
                     raise PayloadError(f"{self.path}: places after each lap: {fix}")
                 return in_order(header, ordered, self.path.stem, self.below)
             rest = [at for at, name in enumerate(header.names) if name and at not in header.used]
-            if (
-                header.results() == ["place"]
-                and not has_player
-                and rest
-                and all(map(header.names_race, rest))
-            ):
-                return self._wide(True, rest, of_players=True)
+            by_place = header.results() == ["place"] and not has_player and rest
+            if by_place and all(map(header.names_race, rest)):
+                return self._wide(True, rest, of="players")
             alike = not has_race or all(map(header.names_race, others))
             if has_player and not header.results() and len(others) > 1 and alike:
                 return self._wide(True, columns)
             named = [tuple(header.texts(row, "race", "ended_at").items()) for row in self.below if any(row)]
             differ = len(set(named)) == len(named)  # as where a row is a race
             texts = {at: {row[at].lower() for row in self.below} - ABSENT for at in rest}
-            won = [at for at, own in texts.items() if own and own <= cells.WON.keys()]
-            won = won if all(may_be_name(header.names[at]) for at in won) else []
+            won = [
+                at
+                for at in rest
+                if may_be_name(header.names[at]) and {""} < texts[at] | {""} <= {"", *cells.WON}
+            ]
             if won[1:] and not has_player and differ and cells.say_who_won(chain(*(texts[at] for at in won))):
-                return self._wide(False, won, won=True)
+                return self._wide(False, won, of="wins")
             if has_race and not has_player and len(columns) > 1 and differ:
                 return self._wide(False, columns)
         if has_player and header.results():
@@ -239,11 +239,9 @@ class _Recognizer:
                     found.append(at)
         return found
 
-    def _wide(
-        self, by_player: bool, columns: Sequence[int], *, of_players: bool = False, won: bool = False
-    ) -> Lines | None:
-        """Read rows that are a race, a player, or a place with players in cells, and columns of others."""
-        header, below = self.header, self.below
+    def _wide(self, by_player: bool, columns: Sequence[int], *, of: str = "") -> Lines | None:
+        """Read rows that are a race, a player, or a place, and columns of others, `of` results or players."""
+        header, below, of_players, won = self.header, self.below, of == "players", of == "wins"
         if by_player:
             header.at.pop("race", None)
         ours, theirs = ("player", "race") if by_player else ("race", "player")
@@ -256,6 +254,7 @@ class _Recognizer:
         told = self.options.columns.get("cells")
         if told not in {None, *RESULTS}:
             raise PayloadError(f"--columns cells={told}: write cells=place, cells=time or cells=score")
+        given = columns
         if by_player:
             told, columns = self._of_each(columns, "player" if of_players else told)
         names = [row[key[0]] for row in below] if by_player else [header.names[at] for at in columns]
@@ -272,22 +271,25 @@ class _Recognizer:
                 dates, below = second or dates, below[1:] if second or dates else below
         else:
             titles |= header.titles("ended_at")
-        rows = [row for row in below if SIGNS["summaries"].isdisjoint({plain(row[key[0]]), plain(row[0])})]
+        unused = self.options.columns.get("unused")  # with an empty name if all others fit
+        parts = (unused or "").split("+")
+        out = SIGNS["summaries"].union(map(plain, parts)) - {""}
+        rows = [row for row in below if out.isdisjoint({plain(row[key[0]]), plain(row[0])})]
         kind = "place" if won else told or self._kind(by_player, columns, rows)
         for at in (at for at in range(columns[0], len(header.names)) if not header.names[at]):
             if any(cells.is_result(row[at]) for row in below if row[at]):
                 raise PayloadError(f"{self.path}: column {at + 1} has results and no name: add its name")
         if not (of_players or won):
-            named = [at for at in columns if by_player and header.names_race(at)]
+            named = [at for at in columns if by_player and (header.names_race(at) or columns is not given)]
             texts = {at: [row[at] for row in rows] for at in columns}
             doubts, sums = evidence.strays(kind, texts, named, by_player=by_player)
-            unused = self.options.columns.get("unused")  # empty if each column and line counts
             doubts = doubts if unused is None else []
             unsure = [header.names[at] for at in doubts] or [rows[n][key[0]] for n in sums]
-            if unsure and unused != "":
-                what, leave = (theirs, f"unused={'+'.join(unsure)}") if doubts else (ours, "")
-                leave = f"add --columns {cells.quoted(leave)}" if leave else "remove it"
-                fix = f"{leave}, or add --columns unused= if each is a {what}"
+            if unsure and (unused is None or "" not in parts):
+                what, left = theirs if doubts else ours, [*filter(None, parts)]
+                leave, all_fit = ("+".join(each) for each in (left + unsure, [*left, ""]))
+                fix = f"add --columns {cells.quoted(f'unused={leave}')}"
+                fix += f", or add --columns {cells.quoted(f'unused={all_fit}')} if each is a {what}"
                 raise PayloadError(f"{self.path}: {few(unsure)} may be no {what}: {fix}")
         titles |= {"ended_at": "date"} if by_player and {*columns} <= dates.keys() else {}
         if len(columns) < 2 and not (of_players or self.options.layout or "cells" in self.options.columns):
@@ -295,7 +297,7 @@ class _Recognizer:
 
         def lines(number: int, row: list[str]) -> Iterator[Line]:
             name = " ".join(row[at] for at in key).strip()
-            is_sum = not SIGNS["summaries"].isdisjoint({plain(name), plain(row[0])})
+            is_sum = not out.isdisjoint({plain(name), plain(row[0])})
             for at in columns if (name or not by_player) and not is_sum else ():
                 several = of_players and name.lower() in cells.WORDS  # of those who did not finish
                 for text in re.split(r"\s*[,;/]\s*", row[at]) if several else [row[at]]:

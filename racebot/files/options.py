@@ -35,7 +35,7 @@ OF_ONE = re.compile(r"\b(?:id|no|nr|num|number|bib|license|licence|startnummer)$
 TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?|{'|'.join(KNOWN['facts'])}|.*{OF_ONE.pattern}")
 """Columns that are no race and no player in a wide table."""
 _NUMBERED = "|".join(KNOWN["numbered"])
-RACE_NAME = re.compile(rf"(?:{_NUMBERED})? ?\d+|\d+ (?:{_NUMBERED})")
+RACE_NAME = re.compile(rf"(?:{_NUMBERED})? ?\d+|(?:\d+|[a-z]) (?:{_NUMBERED})|(?:{_NUMBERED}) [a-z]")
 _BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
 _UNITS, _SEASONS = {*KNOWN["units"]}, ("season", "year", "series", "regatta")
 _SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
@@ -125,16 +125,16 @@ DEFAULT = ReadOptions()
 
 def options_of(
     *,
-    columns: str | Mapping[str, str] | None = None,
+    columns: str | Sequence[str] | Mapping[str, str] | None = None,
     layout: str | None = None,
-    words: str | None = None,
-    where: str | None = None,
+    words: str | Sequence[str] | None = None,
+    where: str | Sequence[str] | None = None,
     twice: str | None = None,
     **others: Any,
 ) -> ReadOptions:
     """Return the options that texts say, as the commands take them, or raise a SettingsError."""
     form = f"OURS=YOURS, where OURS is one of {', '.join(dict.fromkeys([*COLUMNS, *ATTEMPTS, *OF_TWO]))}"
-    given = _pairs("--columns", columns, form) if isinstance(columns, str) else columns or {}
+    given = columns if isinstance(columns, Mapping) else _pairs("--columns", columns, form)
     names = {plain(name): name for name in ("cells", "unused", *OF_TWO)}
     for ours, aliases in (*ATTEMPTS.items(), *COLUMNS.items()):
         names |= dict.fromkeys((*aliases, ours), ours)
@@ -150,15 +150,16 @@ def options_of(
         raise SettingsError(str(error)) from None
 
 
-def _pairs(option: str, text: str | None, form: str) -> dict[str, str]:
-    """Parse `a=b,c=d`."""
-    parts = [part.partition("=") for part in re.split(r",(?=[^,=]*=)", text or "") if part.strip()]
+def _pairs(option: str, given: str | Sequence[str] | None, form: str) -> dict[str, str]:
+    """Parse `a=b,c=d`, or several such."""
+    text = given if isinstance(given, str) else ",".join(given or ())
+    parts = [part.partition("=") for part in re.split(r",(?=[^,=]*=)", text) if part.strip()]
     if not all(name.strip() and sign for name, sign, _ in parts):
         raise SettingsError(f"{option} {text}: write {form}")
     return {name.strip(): value.strip() for name, _, value in parts}
 
 
-def _words(text: str | None) -> dict[str, Meaning]:
+def _words(text: str | Sequence[str] | None) -> dict[str, Meaning]:
     """Parse `dnf=crash|engine,dns=0`, or `0=dns`."""
     found: dict[str, Meaning] = {}
     form = f"dnf=crash|engine,dns=0, with {', '.join(OUTCOMES)} on the left"
@@ -197,9 +198,12 @@ class Header:
         self._empty |= {at for at in counts if all(row[at].isdecimal() for row in below if any(row))}
         for ours, theirs in given.items():
             parts = [theirs] if self.find(theirs) is not None else theirs.split("+")
-            found = tuple(at for part in parts if (at := self.find(part)) is not None)
-            if theirs and len(found) == len(parts):
-                self.at[ours] = found
+            if ours == "unused":  # which may also name lines
+                lines = {part for part in parts for row in below if part in row and not self._below(part)}
+                parts = [part for part in parts if part and part not in lines]
+            columns = [self._below(part)[: None if ours == "unused" else 1] for part in parts]
+            if theirs and all(columns):
+                self.at[ours] = tuple(chain(*columns))
             elif theirs:
                 self.missing[ours] = theirs
         for ours, names in options.known.items():
@@ -249,6 +253,11 @@ class Header:
         if self._won:
             self.at["place"] = who_won
         self.used = {at for positions in self.at.values() for at in positions}
+
+    def _below(self, name: str) -> list[int]:
+        """Return the position of a column, or of those below a merged cell with this name."""
+        at, begin = self.find(name), plain(name) + " "
+        return [n for n, own in enumerate(self.plain) if (own.startswith(begin) if at is None else n == at)]
 
     def _unclaimed(self, names: Iterable[str]) -> tuple[int, ...]:
         """Return the position of the first of these names that stands for nothing else yet, or none."""
@@ -356,11 +365,11 @@ class Header:
         if named := [self.at[each] for each in OF_TWO[:2] if each in self.at]:
             return named if named[1:] else []
         third = {"2": "3", "b": "c"}
-        pairs = (names for names in PAIRS if names[1][:-1] + third.get(names[1][-1], "-") not in self.plain)
-        found: Iterator[list[tuple[int, ...]]] = (
-            [(at,) for at in map(self.find, names) if at is not None] for names in pairs
-        )
-        return next((each for each in found if each[1:]), [])
+        for names in PAIRS:
+            found: list[tuple[int, ...]] = [(at,) for at in map(self.find, names) if at is not None]
+            if found[1:] and names[1][:-1] + third.get(names[1][-1], "-") not in self.plain:
+                return found
+        return []
 
     def in_order(self) -> list[int]:
         """Return the positions of the columns 1st, 2nd, 3rd and so on, or none."""

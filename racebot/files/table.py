@@ -84,7 +84,7 @@ class TableReader:
         self._numbers: dict[str | None, int] = {}  # the first line of 980, of 1.250, and of others
         self._order = "the files" if prefix else "the file"
         self._says_done = False  # whether the column of statuses has a word for finishing
-        self._status_numbers, self._title = 0, ""
+        self._status_numbers, self._title, self._fix = 0, "", ""
         self._words = cells.WORDS | dict(options.words)
         self._columns = table.lines.columns  # the file's own names, by ours
         self._flags = [flag for flag in (*FLAGS, "finished") if flag in self._columns]
@@ -93,13 +93,15 @@ class TableReader:
 
     def read(self) -> tuple[RaceResult, ...]:
         """Read all lines, and return the races in order, or raise a PayloadError that names bad lines."""
-        table, results = self._table, 0
+        table, results, repeated = self._table, 0, 0
         width = len(table.header)
         for count, (number, texts) in enumerate(filter(lambda each: any(each[1]), table.rows), start=1):
             row = padded(texts, width)
-            if row == table.header:
-                fix = "remove it, or split the file if a race begins here"
-                raise PayloadError(f"{table.path}, line {number} repeats the names of columns: {fix}")
+            if repeated := repeated or (number if row == table.header else 0):
+                if repeated < number:
+                    fix = "remove it, or split the file if a race begins here"
+                    raise PayloadError(f"{table.path}, line {repeated} repeats the names of columns: {fix}")
+                continue
             if not all(row[at].lower() in wanted for at, wanted in table.where.items()):
                 self._unused["left out by --where"].append(number)
                 continue
@@ -217,7 +219,8 @@ class TableReader:
         else:
             where = "this race" if "race" in self._columns else "this file, which has no column race,"
             problem = f"{reprlib.repr(result.entrant.name)} is already in {where} in line {before.number}"
-            raise BadCellError("player", f"{problem}: {fix_for_two(self._table.known, self._table.sample)}")
+            self._fix = self._fix or fix_for_two(self._table.known, self._table.sample)
+            raise BadCellError("player", f"{problem}: {self._fix}")
 
     def _result(self, number: int, line: Line) -> Result | None:
         """Read the result of a line, or return None for a player who did not start, or if it has none."""

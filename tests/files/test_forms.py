@@ -236,6 +236,11 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "players in a form": ("Timestamp,Who won?,Who came second?,3rd place\nx,Ann,Bo,Cy\ny,Bo,Ann,\n", {}, {"t-000002": "Ann Bo Cy", "t-000003": "Bo Ann"}, "in order from 'Who won?' to '3rd place'"),
     "won or not": ("Game,Player,Won\n1,Ann,1\n1,Bo,0\n2,Ann,no\n2,Bo,yes\n2,Cy,yes\n", {}, {"1": "Ann Bo", "2": "Bo=Cy Ann"}, "place=Won"),
     "wins and losses of players in columns": ("Date,Game,Ann,Bo,Cy,Notes\n2026-03-01,Azul,L,W,L,\n2026-03-02,Root,,L,W,close\n", {}, {"Azul": "Bo Ann=Cy", "Root": "Cy Bo"}, "a column for each player, with places"),
+    "a line that is no player, and a column that is no race": ("Name,R1,R2,R3,Fee\nAnn,21:05,20:59,21:00,5:00\nBo,21:40,22:10,20:10,5:00\nTop,21:05,20:59,20:10,5:00\n", {"columns": ["cells=time", "unused=Fee+Top"]}, {"R1": "Ann Bo", "R2": "Ann Bo", "R3": "Bo Ann"}, "not used: 'Fee'"),
+    "a line that is like the best of others": ("Name,R1,R2,R3,Fee\nAnn,21:05,20:59,21:00,5:00\nBo,21:40,22:10,20:10,5:00\nTop,21:05,20:59,20:10,5:00\n", {"columns": "unused=Fee+"}, {"R1": "Ann=Top Bo", "R2": "Ann=Top Bo", "R3": "Bo=Top Ann"}, ""),
+    "the columns below a merged cell": ("Driver,Monza,,Spa,,Imola,\n,Pos,Pts,Pos,Pts,Pos,Pts\nAnn,1,25,2,18,1,25\nBo,2,18,1,25,2,18\n", {"columns": "unused=Spa"}, {"Monza": "Ann Bo", "Imola": "Ann Bo"}, ""),
+    "races called by letters, in the order of the first": ("Player,Race A,Race B\nAnn,1,3\nBo,2,1\nCy,3,2\nDi,4,4\n", {}, {"Race A": "Ann Bo Cy Di", "Race B": "Bo Cy Ann Di"}, ""),
+    "places in the order of the first race, beside points": ("Driver,Monza,,Spa,\n,Pos,Pts,Pos,Pts\nAnn,1,25,2,18\nBo,2,18,1,25\nCy,3,15,3,15\nDi,4,12,4,12\n", {}, {"Monza": "Ann Bo Cy Di", "Spa": "Bo Ann Cy Di"}, ""),
     "numbers for statuses": ("Name,Zeit,Wertung,Platz\nAnn,35:10,0,1\nBo,37:30,0,2\nCy,29:00,3,\nDi,,1,\n", {"columns": "status=Wertung", "words": "done=0,dns=1,dnf=2,dq=3"}, {"t": "Ann Bo | Cy"}, "1 × '3' as disqualified"),
 }  # fmt: skip
 
@@ -284,7 +289,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Pos Driver Time\n1 Ann 30:12\n", ["not spaces"]),
         ("Player,Real time,In-game time,Date\nAnn,1h 02m,58m,2026-03-01\nBo,1h 03m,57m,2026-02-01\n", ["no column place or time"]),
         ("Place,Name,Nation,Time\n1,Ann Lee,POL,10:00\n2,Ann Lee,USA,10:10\n", ["player=Name+Nation"]),
-        ("Name,Start Time,Finish Time\nAnn,10:00:00,10:41:00\nBo,10:05:00,10:42:00\n", ["times of day", "--columns time=NAME"]),
+        ("Name,Start Time,Finish Time\nAnn,10:00:00,10:41:00\nBo,10:05:00,10:42:00\n", ["times of day", "--columns \"time=Finish Time\""]),
         ('{"data": [{"id": "r1", "times": {"primary": "PT1H"}, "players": [{"id": "u"}]}]}', ["speedrun.com"]),
         ('{"plays": [{"playDate": "2026-03-01", "playerScores": [{"playerRefId": 1, "score": "9"}]}]}', ["BG Stats", "race, player and place"]),
         ('[{"player": "Ann"},]', ["not JSON", "correct it"]),
@@ -323,7 +328,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Name,Tier,Spa,Imola\nAnn,1,1,2\nBo,1,2,1\nCy,2,3,3\n", ["'Tier' may be no race"]),
         ("Name,Chair,Spa\nAnn,1,2\nBo,2,1\nCy,3,3\nDi,4,4\n", ["'Chair' may be no race"]),
         ("Name,Spa,Imola,Top\nAnn,1:01,2:01,1:01\nBo,1:02,1:00,1:00\nCy,1:03,2:05,1:03\n", ["'Top' may be no race"]),
-        ("Name,R1,R2,R3\nAnn,21:05,20:59,21:00\nBo,21:40,22:10,20:10\nQuickest,21:05,20:59,20:10\n", ["'Quickest' may be no player: remove it"]),
+        ("Name,R1,R2,R3\nAnn,21:05,20:59,21:00\nBo,21:40,22:10,20:10\nQuickest,21:05,20:59,20:10\n", ["'Quickest' may be no player: add --columns unused=Quickest, or add --columns unused= if each"]),
         ("Name,R1,R2\nAnn,3,4\nBo,4,2\nCy,2,3\nDi,1,1\n", ["highest sum", "cells=score"]),
         # Names that are not known, guessed by the cells.
         ("Futam;Mikor;Név;Hely\nA;3.1.2026;Ann;1\nA;3.1.2026;Bo;2\nB;10.1.2026;Bo;1\nB;10.1.2026;Ann;DNF\n", ["player=Név,race=Futam,ended_at=Mikor,place=Hely"]),
