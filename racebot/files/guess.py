@@ -50,6 +50,8 @@ def refusal(
         fix = f"name yours, perhaps by --columns {_as_option(guess)}{less}"
     else:
         named = ",".join(f"{ours}=NAME" for ours in wanted)
+        others = [f"{ours}=" for ours in RESULTS[1:] if ours in options.known and " or " in wanted.get("place", "")]
+        named += f" (or {' or '.join(others)})" if others else ""
         fix = f"name yours by --columns {named}, or " if named else ""
         fix += "write a line for each entrant, with race, player and place"
         if "race" in options.known and options.layout is None:

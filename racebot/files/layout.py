@@ -182,7 +182,7 @@ class _Recognizer:
             if by_place and all(map(header.names_race, rest)):
                 return self._wide(True, rest, of="players")
             alike = not has_race or all(map(header.names_race, others))
-            if has_player and not header.results() and len(others) > 1 and alike:
+            if has_player and not header.results() and len(others) > 1 and alike and self._once():
                 return self._wide(True, columns)
             named = [tuple(header.texts(row, "race", "ended_at").items()) for row in self.below if any(row)]
             differ = len(set(named)) == len(named)  # as where a row is a race

@@ -35,7 +35,10 @@ OF_ONE = re.compile(r"\b(?:id|no|nr|num|number|bib|license|licence|startnummer)$
 TOTAL = re.compile(f"({'|'.join(KNOWN['totals'])})( .*)?|{'|'.join(KNOWN['facts'])}|.*{OF_ONE.pattern}")
 """Columns that are no race and no player in a wide table."""
 _NUMBERED = "|".join(KNOWN["numbered"])
-RACE_NAME = re.compile(rf"(?:{_NUMBERED})? ?\d+|(?:\d+|[a-z]) (?:{_NUMBERED})|(?:{_NUMBERED}) [a-z]")
+_DAY = r"(?:(?:\d+ )?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*(?: \d+){0,2}|\d+ \d+(?: \d+)?)"
+RACE_NAME = re.compile(
+    rf"(?:{_NUMBERED})? ?\d+|(?:\d+|[a-z]) (?:{_NUMBERED})|(?:{_NUMBERED}) (?:[a-z]|\d+ {_DAY})"
+)
 _BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
 _UNITS, _SEASONS = {*KNOWN["units"]}, ("season", "year", "series", "regatta")
 _SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
@@ -369,7 +372,9 @@ class Header:
             found: list[tuple[int, ...]] = [(at,) for at in map(self.find, names) if at is not None]
             if found[1:] and names[1][:-1] + third.get(names[1][-1], "-") not in self.plain:
                 return found
-        return []
+        scored = ({f"{name} {each}" for each in KNOWN["scores"]} for name in self.plain)
+        own = [(at,) for at, names in enumerate(scored) if not names.isdisjoint(self.plain)]
+        return own if len(own) == 2 else []
 
     def in_order(self) -> list[int]:
         """Return the positions of the columns 1st, 2nd, 3rd and so on, or none."""
