@@ -48,10 +48,13 @@ def refusal(
     if guess := {} if header.missing else _guessed(header, below):
         less = ", with --lowest-wins if less is better" if "score" in guess else ""
         fix = f"name yours, perhaps by --columns {_as_option(guess)}{less}"
+    elif pair := _two_columns_of_players(header, below):
+        named = ",".join(f"player{n}={name}" for n, name in enumerate(pair, start=1))
+        fix = f"if each line is a game of two, add --columns {cells.quoted(f'{named},result=NAME')} (or result=ONE+TWO)"
     else:
         named = ",".join(f"{ours}=NAME" for ours in wanted)
-        others = [f"{ours}=" for ours in RESULTS[1:] if ours in options.known and " or " in wanted.get("place", "")]
-        named += f" (or {' or '.join(others)})" if others else ""
+        if " or " in wanted.get("place", ""):
+            named += f" (or {' or '.join(f'{ours}=' for ours in RESULTS[1:] if ours in options.known)})"
         fix = f"name yours by --columns {named}, or " if named else ""
         fix += "write a line for each entrant, with race, player and place"
         if "race" in options.known and options.layout is None:
@@ -75,6 +78,14 @@ def fix_for_two(header: Header, below: Sequence[list[str]]) -> str:
     shared += [f"player={player}+{name}" for name in free if plain(name) in KNOWN["names"]["teams"]]
     namesakes = [f", or --columns {cells.quoted(each)} if two share a name" for each in shared[:1]]
     return "remove one, or add --twice first, or --twice best" + "".join(namesakes)
+
+
+def _two_columns_of_players(header: Header, below: Sequence[list[str]]) -> tuple[str, str] | None:
+    """Return the names of two columns that have most names in common, or None."""
+    own = _Columns(header, below)
+    several = [name for name in own.of_kind["name"] if len({*own.free[name]}) > 1]
+    alike = (pair for pair in combinations(several, 2) if _share(*map(own.free.__getitem__, pair)))
+    return next(alike, None) if "player" not in header.at else None
 
 
 def fix_for_shared_places(table: Grid) -> str:

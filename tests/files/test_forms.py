@@ -290,6 +290,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("race,player,points\na,Ann,1\na,Bo,2\na,Cy,3\n", ["--columns place=points"]),
         ("race,horse,place,time\na,Ann,1,1:10.2\na,Bo,WV,---\n", ["'WV' is not a place", "--words dns=WV"]),
         ("Night,Player,Buy-ins,Bust order\na,Ann,1,1\na,Bo,2,2\nb,Ann,1,1\nb,Bo,1,2\n", ["--columns place=NAME (or time= or score=)"]),
+        ("Day,East,West,Mark\n1,Ann,Bo,o\n1,Cy,Di,x\n2,Bo,Cy,o\n2,Di,Ann,o\n", ["player1=East,player2=West,result=NAME"]),
         ("Pos Driver Time\n1 Ann 30:12\n", ["not spaces"]),
         ("Player,Real time,In-game time,Date\nAnn,1h 02m,58m,2026-03-01\nBo,1h 03m,57m,2026-02-01\n", ["no column place or time"]),
         ("Place,Name,Nation,Time\n1,Ann Lee,POL,10:00\n2,Ann Lee,USA,10:10\n", ["player=Name+Nation"]),
