@@ -54,8 +54,8 @@ _MEASURE = re.compile(r"(?<=\d) ?(?:m|cm|km|kg|lbs?|pts|points?|reps)\.?$", re.I
 _MINUS = str.maketrans("▲△−", "---")  # as in Japan
 _THOUSANDS = re.compile(r"\d{1,3}(?:([.,])\d{3}(?:\1\d{3})+|(?:['’\s]\d{3})+)")
 _FRACTION = re.compile(r"(\d{1,6}) ?/ ?(\d{0,5}[1-9]0*)")
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_MONTH = r"(?P<month>[a-z]{3})[a-z]*\.?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|º|\.)?"
+_MONTH = r"(?:de )?(?P<month>[^\W\d_]{3,})\.?(?: de)?"
 _YEAR = r"(?P<year>\d{4}|\d\d)"
 _DATES = [
     re.compile(form + r"(?!\d)(?P<rest>.*)", re.IGNORECASE)
@@ -67,10 +67,10 @@ _DATES = [
         r"(?P<year>\d{4})[年년] ?(?P<month>\d{1,2})[月월] ?(?P<day>\d{1,2})[日일]",
     )
 ]
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_MONTHS = {name: number for number, names in enumerate(KNOWN["months"], start=1) for name in names}
 _DATE_IN = re.compile(
     r"(?<![\d.])(?:\d{4}([-./])\d\d?\1\d\d?|\d\d?([-./])\d\d?\2\d{4}|20\d\d[01]\d[0-3]\d"
-    rf"|(?:\d\d? )?(?:{'|'.join(_MONTHS)})[a-z]*(?: \d\d?,?)? \d{{4}})(?!\d)",
+    rf"|(?:\d\d?\.? )?(?<![^\W\d_])(?:{'|'.join(_MONTHS)})\.?(?: \d\d?,?)? (?:19|20)\d\d)(?!\d)",
     re.IGNORECASE | re.ASCII,
 )
 _TWELVE_HOURS = re.compile(r"(\d{1,2})(:\d\d(?::\d\d)?) ?([ap])\.?m\.?", re.IGNORECASE)
@@ -209,7 +209,7 @@ def moment(text: str, month_first: bool | None) -> datetime:
     # `8:15:33 PM` is `20:15:33`.
     iso = text = _TWELVE_HOURS.sub(lambda m: f"{int(m[1]) % 12 + 12 * (m[3] in 'pP'):02}{m[2]}", text)
     match = next((match for form in _DATES if (match := form.fullmatch(text))), None)
-    with suppress(ValueError, OverflowError):
+    with suppress(ValueError, OverflowError, KeyError):
         if match is not None:
             day, month, year = match["day"], match["month"].lower(), match["year"]
             if match.re is _DATES[0] and match["sign"] != ".":
@@ -217,7 +217,7 @@ def moment(text: str, month_first: bool | None) -> datetime:
                     fix = "write 2019-08-09, or add --day-first"
                     raise _bad("ended_at", text, f"a date that may begin with the day or the month: {fix}")
                 day, month = (month, day) if month_first else (day, month)
-            number = int(month) if month.isdigit() else 1 + _MONTHS.index(month)
+            number = int(month) if month.isdigit() else _MONTHS[month]
             century = "" if len(year) == 4 else "19" if int(year) > 68 else "20"  # 1969 to 2068
             iso = f"{century}{year}-{number:02}-{day:0>2}{match['rest']}"
         if unix := _UNIX.fullmatch(text):
@@ -279,7 +279,7 @@ def outcome_of_title(text: str) -> str:
 def date_in(name: str) -> str:
     """Return the date with its year in `Quiz 14.01.2026` or `Quiz Jan 2026`, or an empty text."""
     found = _DATE_IN.search(name)
-    return re.sub(r"^(?=[A-Za-z]+ \d+$)", "1 ", found[0]) if found else ""
+    return re.sub(r"^(?=[^\W\d_]+ \d+$)", "1 ", found[0]) if found else ""
 
 
 def is_date(text: str) -> bool:

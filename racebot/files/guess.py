@@ -49,8 +49,9 @@ def refusal(
         less = ", with --lowest-wins if less is better" if "score" in guess else ""
         fix = f"name yours, perhaps by --columns {_as_option(guess)}{less}"
     elif pair := _two_columns_of_players(header, below):
-        named = ",".join(f"player{n}={name}" for n, name in enumerate(pair, start=1))
-        fix = f"if each line is a game of two, add --columns {cells.quoted(f'{named},result=NAME')} (or result=ONE+TWO)"
+        named = cells.quoted(f"player1={pair[0]},player2={pair[1]},result=NAME")
+        fix = f"if each line is a game of two, add --columns {named} (or result=ONE+TWO); if not, "
+        fix += "write a line for each entrant, with race, player and place"
     else:
         named = ",".join(f"{ours}=NAME" for ours in wanted)
         if " or " in wanted.get("place", ""):
