@@ -21,7 +21,7 @@ KNOWN = tomllib.loads(resources.files(__package__).joinpath("known.toml").read_t
 """What is recognized in files of races."""
 _CLOCK = re.compile(r"(?a)(?:(\d{1,4}) days?,? )?(?:(?:(\d{1,6}):)?(\d{1,6}):)?(\d{1,9}(?:\.\d{1,20})?)")
 _UNITS = re.compile(
-    r"(?:(\d{1,4}) ?d(?:a[a-z]*)?)? ?(?:(\d{1,4}(?:\.\d{1,9})?) ?h(?:[eor][a-z]*)?)? ?"
+    r"(?:(\d{1,4}(?:\.\d{1,20})?) ?d(?:a[a-z]*)?)? ?(?:(\d{1,4}(?:\.\d{1,9})?) ?h(?:[eor][a-z]*)?)? ?"
     r"(?:(\d{1,6}(?:\.\d{1,9})?) ?m(?:in[a-z]*)?)? ?"
     r"(?:(\d{1,9}(?:\.\d{1,20})?) ?s(?:e[a-z]*)?)? ?(?:(\d{1,12}) ?m(?:illi)?s(?:ec[a-z]*)?)?",
     re.IGNORECASE | re.ASCII,

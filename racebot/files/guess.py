@@ -126,7 +126,11 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
     for name in own.of_kind["date"] if "ended_at" not in header.at else ():
         if _runs([*zip(races, texts[name], strict=True)]) == _runs(races):
             found.setdefault("ended_at", name)
-    result = {} if header.results() else _result(texts, own.of_kind, races)
+    # Nobody has the same result in each race: such numbers are those of a license or a start.
+    pairs = {name: {*zip(players, column, strict=True)} for name, column in texts.items()}
+    of_one = [name for name, each in pairs.items() if len(each) == len({*players}) < len(players)]
+    of_kind = {kind: [name for name in names if name not in of_one] for kind, names in own.of_kind.items()}
+    result = {} if header.results() else _result(texts, defaultdict(list, of_kind), races)
     return found | result if (header.results() or result) and any(players) else {}
 
 

@@ -42,6 +42,7 @@ RACE_NAME = re.compile(
 _BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
 _UNITS, _SEASONS = {*KNOWN["units"]}, ("season", "year", "series", "regatta")
 _SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
+_OF_DAY = re.compile(r"0\.\d{4,}")  # a workbook's time in a cell without that format
 _ASKED = {*KNOWN["asked"]}
 _ORDINAL = re.compile(r"(?:place |pos |position )(\d{1,4})|(\d{1,4})(?:st|nd|rd|th)(?: place)?")
 
@@ -226,6 +227,8 @@ class Header:
         self._unit = "".join(units) if len(units) == 1 else ""
         if max(self.whole_times(below), default=0) >= 1_000_000:  # in seconds, eleven days
             self._unit = "ms"
+        if any(_OF_DAY.fullmatch(row[at]) for at in self.at.get("time", ()) for row in below):
+            self._unit = "d"
         if "list" in self.at and not {"race", "ended_at"} & {*self.at, *given}:
             self.at["race"] = self.at.pop("list")
         elif "race" in self.at and "race" not in given:
@@ -274,7 +277,7 @@ class Header:
         found = []
         for at, words in enumerate(self._words):
             own = words - (_UNITS if ours == "time" else set())
-            timed = any(":" in row[at].partition("(")[0] for row in below)
+            timed = any(":" in row[at].partition("(")[0] or _OF_DAY.fullmatch(row[at]) for row in below)
             finish = timed if ours == "time" else ours == "place" and "finish" in own and not timed
             if at not in used and own and own <= known | _BESIDE[ours] and (own & known or finish):
                 found.append(at)
@@ -373,8 +376,8 @@ class Header:
             if found[1:] and names[1][:-1] + third.get(names[1][-1], "-") not in self.plain:
                 return found
         scored = ({f"{name} {each}" for each in KNOWN["scores"]} for name in self.plain)
-        own = [(at,) for at, names in enumerate(scored) if not names.isdisjoint(self.plain)]
-        return own if len(own) == 2 else []
+        own = [at for at, names in enumerate(scored) if not names.isdisjoint(self.plain)]
+        return [(at,) for at in own] if len(own) == 2 else []
 
     def in_order(self) -> list[int]:
         """Return the positions of the columns 1st, 2nd, 3rd and so on, or none."""

@@ -92,9 +92,12 @@ class File:
         return "other" if begins == b"<" or other else "text"
 
     def text(self) -> TextIO:
-        """Return the text, in UTF-16 or UTF-32 if it begins so, in UTF-8 if all of it is, or in cp1252."""
+        """Return the text, in UTF-16 or UTF-32 if it begins so, in UTF-8 if all of it is, or of Windows."""
         begins = json.detect_encoding(self.content[:4])
-        for encoding in ["utf-8-sig", "cp1252"] if begins.startswith("utf-8") else [begins]:
+        start = self.content[: 2**16]
+        western = len(re.findall(rb"[\xc0-\xff]", start)) <= len(re.findall(rb"[A-Za-z]", start))
+        windows = "cp1252" if western else "cp1251"
+        for encoding in ["utf-8-sig", windows] if begins.startswith("utf-8") else [begins]:
             stream = io.TextIOWrapper(io.BytesIO(self.content), encoding, newline="")
             with suppress(UnicodeDecodeError):
                 while stream.read(2**16):  # a text of 64 MiB may take five times as much as a string
@@ -112,7 +115,7 @@ class File:
             if re.match(r'"[^"]*" +"', begin):  # as R writes tables
                 separator = " "
             aligned = len(_GAP.findall(begin)) > begin.count(separator)
-            fix = "; if names look wrong, save it as UTF-8" if text.encoding == "cp1252" else ""
+            fix = "; if names look wrong, save it as UTF-8" if text.encoding.startswith("cp") else ""
             notes = [f"read as {text.encoding}{fix}"] if text.encoding != "utf-8-sig" else []
             if separator != "," or aligned:
                 named = {"\t": "tabs", " ": "spaces"}.get(separator, separator)
