@@ -86,7 +86,7 @@ def _two_columns_of_players(header: Header, below: Sequence[list[str]]) -> tuple
     own = _Columns(header, below)
     several = [name for name in own.of_kind["name"] if len({*own.free[name]}) > 1]
     alike = (pair for pair in combinations(several, 2) if _share(*map(own.free.__getitem__, pair)))
-    return next(alike, None) if "player" not in header.at else None
+    return next(alike, None) if header.at.keys().isdisjoint({"player", "place", "time"}) else None
 
 
 def fix_for_shared_places(table: Grid) -> str:

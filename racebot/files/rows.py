@@ -41,6 +41,7 @@ _NOT_READ = {".yaml", ".yml", ".sql"}
 _TOP = 15
 """First rows of a sheet, of which one has the names of columns."""
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))
+_CYRILLIC = re.compile(rb"[\xc0-\xff]"), re.compile(rb"[A-Za-z\x80-\xbf]")  # of Windows, and not
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # of Markdown
 _GAP = re.compile(r"(?<=[^,;|\s]) {2,}(?=[^,;|\s])")  # between columns that are aligned by spaces
 _PIECE = re.compile(r"\S+(?: \S+)*")
@@ -94,9 +95,8 @@ class File:
     def text(self) -> TextIO:
         """Return the text, in UTF-16 or UTF-32 if it begins so, in UTF-8 if all of it is, or of Windows."""
         begins = json.detect_encoding(self.content[:4])
-        start = self.content[: 2**16]
-        western = len(re.findall(rb"[\xc0-\xff]", start)) <= len(re.findall(rb"[A-Za-z]", start))
-        windows = "cp1252" if western else "cp1251"
+        letters, others = (len(re.findall(each, self.content[: 2**16])) for each in _CYRILLIC)
+        windows = "cp1251" if letters > others else "cp1252"
         for encoding in ["utf-8-sig", windows] if begins.startswith("utf-8") else [begins]:
             stream = io.TextIOWrapper(io.BytesIO(self.content), encoding, newline="")
             with suppress(UnicodeDecodeError):
