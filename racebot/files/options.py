@@ -49,13 +49,14 @@ _ORDINAL = re.compile(r"(?:place |pos |position )(\d{1,4})|(\d{1,4})(?:st|nd|rd|
 
 @lru_cache(maxsize=10_000)
 def plain(name: str) -> str:
-    """Return a column's name in plain words: `Finish_Time` and `Finish time.` are `finish time`."""
-    return " ".join(re.findall(r"[^\W_]+", name.casefold()))
+    """Return a column's name in plain words: `Finish_Time.` and `finishTime` are `finish time`."""
+    apart = re.sub("(?<=[a-z])(?=[A-Z])", " ", name)
+    return " ".join(re.findall(r"[^\W_]+", apart.casefold()))
 
 
 def words_of(name: str) -> list[str]:
-    """Return the plain words of a name, also of `finishTime`."""
-    return plain(re.sub("(?<=[a-z])(?=[A-Z])", " ", name)).split()
+    """Return the plain words of a name."""
+    return plain(name).split()
 
 
 def few(names: Sequence[str], most: int = 8) -> str:

@@ -15,10 +15,11 @@ from typing import Any
 
 from racebot.errors import PayloadError
 from racebot.files.cells import PlayerNames
-from racebot.files.documents import Record, read_document, read_exported
+from racebot.files.documents import read_document, read_exported
 from racebot.files.games import Grid
 from racebot.files.guess import fix_for_shared_places
 from racebot.files.layout import recognized
+from racebot.files.nested import Record
 from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions, few
 from racebot.files.ranking import DOUBTS, SURE
 from racebot.files.rows import File, Rows, visible
