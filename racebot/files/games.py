@@ -23,8 +23,8 @@ _WINNERS = dict.fromkeys(SIGNS["first_player"], _FIRST) | dict.fromkeys(SIGNS["s
 _SCORE_OF_TWO = re.compile(r"(\d[\d.]*½?|½) *[-‐-―−:] *(\d[\d.]*½?|½)(?: ?\(\d+\))?")
 _SCORES_OF_TWO = re.compile(rf"(?:{_SCORE_OF_TWO.pattern}[ ,;/]*)+")
 """A result such as 2:1, and those of several sets."""
-_WINNER = ("winner", "winner name", "gewinner")
 _HAS_DIGIT = re.compile(r"[\d½]")
+_TIME = re.compile(r"\d+:[0-5]\d(?::\d\d)?")
 _NUMBER = re.compile(r" ?\d{1,2}$")
 Line = Mapping[str, str]
 """The cells of an entrant's line by our names of columns."""
@@ -74,7 +74,7 @@ def two_players(
     twins = [at for at, name in enumerate(header.plain) if name in KNOWN["scores"]]
     for number, at in enumerate(twins if len(twins) == 2 else (), start=1):
         header.plain[at] = f"score {number}"
-    winner, draw = header.find(*_WINNER), header.find("draw", "drawn", "tie")
+    winner, draw = header.find(*KNOWN["winner"]), header.find("draw", "drawn", "tie")
     forfeit = header.find("forfeit", "walkover", "wo", "w o", "forfait")
     sides = [plain(_NUMBER.sub("", name.partition("+")[0]) if "+" in name else name) for name in names]
     sides = [side.removesuffix(" name").removesuffix("team").strip() for side in sides]
@@ -88,8 +88,8 @@ def two_players(
     used = {at for at in (*chain(*pair), *result, *scores, winner, draw, forfeit) if at is not None}
     told = [at for at in (scores if by_score else result) if at is not None]
     free = {*range(len(header.names))} - used - header.used
-    told = told or [at for at in sorted(free) if _are_scores(below, at)]
-    scored = _are_scores(below, *told)
+    told = told or [at for at in sorted(free) if are_scores(row[at] for row in below)]
+    scored = are_scores(row[at] for row in below for at in told)
     seen, draws = Counter[str](), SIGNS["true"] | SIGNS["drawn"]
     members = _members(_player(row, side) for row in below for side in pair)
 
@@ -100,7 +100,7 @@ def two_players(
         walkover |= forfeit is not None and row[forfeit].lower() in SIGNS["true"] | SIGNS["walkover"]
         if walkover or cells.is_nobody(one) or cells.is_nobody(two):
             return None
-        if sides[0] in {"winner", "gewinner"}:
+        if sides[0] in KNOWN["winner"]:
             return _EQUAL if draw is not None and row[draw].lower() in draws else _FIRST
         if winner is not None and not cells.is_nobody(row[winner]):
             won = _DRAWN | _WINNERS | {names[0].casefold(): _FIRST, names[1].casefold(): _SECOND}
@@ -114,7 +114,8 @@ def two_players(
         texts = [text for at in told if (text := row[at]).lower() not in UNPLAYED]
         if scored:  # a word in place of a score says that there was no game
             texts = [text for text in texts if _HAS_DIGIT.search(text) or text.lower() in results]
-        return _of_score(texts, results) if texts and (scored or len(texts) == len(told)) else None
+        known = results | {plain(two): _SECOND, plain(one): _FIRST}
+        return _of_score(texts, known) if texts and (scored or len(texts) == len(told)) else None
 
     def lines(number: int, row: list[str]) -> Iterator[Line]:
         if (found := places(row)) is None:
@@ -174,17 +175,20 @@ def _members(groups: Iterable[str]) -> dict[str, list[str]]:
     return {group: names for group, names in members.items() if any(times[name] > 1 for name in names)}
 
 
-def _are_scores(below: Sequence[list[str]], *columns: int) -> bool:
-    """Return whether most cells of columns are like 2:1, or several such."""
-    texts = [row[at] for row in below for at in columns if row[at].lower() not in UNPLAYED]
-    return 2 * sum(_SCORES_OF_TWO.fullmatch(text) is not None for text in texts) > len(texts)
+def are_scores(texts: Iterable[str]) -> bool:
+    """Return whether most texts are like 2:1, or several such, and no times such as 2:05 or 19:30."""
+    played = [text for text in texts if text.lower() not in UNPLAYED]
+    if played and all(_TIME.fullmatch(text) or not _HAS_DIGIT.search(text) for text in played):
+        return False
+    return 2 * sum(_SCORES_OF_TWO.fullmatch(text) is not None for text in played) > len(played)
 
 
 def _of_score(texts: Sequence[str], known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
     """Return the places for two numbers, for `1-0`, `½-½`, or several such, or for a word such as `win`."""
     text = " ".join(texts)
-    if (lower := text.lower().replace(" ", "")) in known:
-        return known[lower]
+    for each in (text.lower().replace(" ", ""), plain(text)):
+        if each in known:
+            return known[each]
     if len(texts) == 2 and _SCORES_OF_TWO.fullmatch(text) is None:
         text = ":".join(texts)
     if _SCORES_OF_TWO.fullmatch(text) is None:
@@ -198,7 +202,7 @@ def _of_score(texts: Sequence[str], known: Mapping[str, tuple[str, str]]) -> tup
 def in_pairs(header: Header, stem: str, below: Sequence[list[str]]) -> Lines | None:
     """Read rows that are a race with a result beside each player, or with numbered seats and the winner."""
     seats, seen = _seats(header, below), Counter[str]()
-    winner, named = header.find(*_WINNER), {at for columns in seats.values() for at in columns}
+    winner, named = header.find(*KNOWN["winner"]), {at for columns in seats.values() for at in columns}
     words = [set() if at in named else {*name.split()} for at, name in enumerate(header.plain)]
     kind, results = max(
         ((kind, [at for at, own in enumerate(words) if own & {*COLUMNS[kind]}]) for kind in RESULTS),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate, combinations, groupby
+from itertools import accumulate, chain, combinations, groupby
 from operator import itemgetter
 from pathlib import Path
 
@@ -12,8 +12,19 @@ from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import KNOWN
 from racebot.files.evidence import are_places
-from racebot.files.games import Grid
-from racebot.files.options import COLUMNS, OF_ONE, RESULTS, TOTAL, Header, ReadOptions, few, plain, words_of
+from racebot.files.games import Grid, are_scores
+from racebot.files.options import (
+    COLUMNS,
+    OF_ONE,
+    OF_TWO,
+    RESULTS,
+    TOTAL,
+    Header,
+    ReadOptions,
+    few,
+    plain,
+    words_of,
+)
 from racebot.text.parse import did_you_mean
 
 _RACES = ("race", "ended_at")
@@ -45,7 +56,7 @@ def refusal(
     names = [name for name in header.names if name]
     free = [*_Columns(header, below).free]
     lacks = [f"no column {each}{did_you_mean(each.split(' or ')[0], free)}" for each in wanted.values()]
-    if guess := {} if header.missing else _guessed(header, below):
+    if guess := {} if header.missing else _guessed(header, below) or _as_games(header, below):
         less = ", with --lowest-wins if less is better" if "score" in guess else ""
         fix = f"name yours, perhaps by --columns {_as_option(guess)}{less}"
     elif pair := _two_columns_of_players(header, below):
@@ -64,6 +75,17 @@ def refusal(
         fix = "separate columns by commas, semicolons or tabs, not spaces"
     has = few(names, 20) or "nothing"
     return PayloadError(f"{path}: {' and '.join(lacks) or 'no results'}; line {number} has {has}: {fix}")
+
+
+def _as_games(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
+    """Return the columns of two players, and of their result: a score, or the name of one."""
+    free = _Columns(header, below).free
+    named = [name for name in free if _kind(free[name]) == "name" and plain(name) not in KNOWN["winner"]]
+    pairs = [pair for pair in combinations(named, 2) if _share(*(free[name] for name in pair))]
+    people = {*chain(*(free[name] for name in chain(*pairs)))} | {""}
+    told = (name for name in free if name not in {*chain(*pairs)} and any(free[name]))
+    result = next((name for name in told if are_scores(free[name]) or people >= {*free[name]}), None)
+    return dict(zip(OF_TWO, (*pairs[0], result), strict=True)) if result and len(pairs) == 1 else {}
 
 
 def _as_option(columns: Mapping[str, str]) -> str:

@@ -26,6 +26,7 @@ from racebot.files.options import (
     plain,
     two_lines,
 )
+from racebot.files.ranking import lines_of
 from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.text.format import counted
 
@@ -39,7 +40,8 @@ _TELL = {"race", "player", *RESULTS}
 
 def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
     """Return a table whose rows can be turned into lines, or raise a PayloadError that names all it lacks."""
-    notes, lines = rows
+    notes = rows[0]
+    lines = _without_dittos(rows[1], notes)
     start = list(islice(lines, _SAMPLE))
     for at, (number, row) in enumerate(start):
         if any(row[MOST_COLUMNS:]):
@@ -78,6 +80,17 @@ def _where(path: Path, header: Header, options: ReadOptions) -> dict[int, Iterab
     if lacking := [name for name in options.where if header.find(name) is None]:
         raise PayloadError(f"{path}: --where: no column {few(lacking)}: there are {few(header.names, 20)}")
     return {header.find(name) or 0: texts for name, texts in options.where.items()}
+
+
+def _without_dittos(rows: Iterable[Row], notes: list[str]) -> Iterator[Row]:
+    """Yield rows with the text above in place of a sign for it."""
+    above, found = list[str](), list[int]()
+    for number, row in rows:
+        signs = () if SIGNS["ditto"].isdisjoint(row) else range(len(above))
+        above = [above[at] if at in signs and text in SIGNS["ditto"] else text for at, text in enumerate(row)]
+        found += [number] if above != row else []
+        yield number, above
+    notes += [f"signs for the text above: {lines_of(found)}"] if found else []
 
 
 def _is_heading(row: Sequence[str]) -> bool:
@@ -123,7 +136,8 @@ def _filled_down(rows: Iterator[Row], header: Header, notes: list[str]) -> Itera
     keys += header.at.get("ended_at", ())
     for number, given in rows:
         row = padded(given, len(above))
-        for n, at in enumerate(keys if len(list(filter(None, given))) > 1 else ()):
+        alone = row.count("") == len(row) - 1 and not any(row[at] for at in header.at.get("player", ()) if at)
+        for n, at in enumerate(() if alone or not any(row) else keys):
             if not row[at] and above[at] and all(row[each] == above[each] for each in keys[:n]):
                 row[at] = above[at]
                 filled.append(number)
@@ -358,7 +372,10 @@ def _notes(where: str, header: Header, found: Lines, below: Sequence[list[str]])
     used = {*found.used, *(at for ours in titles for at in header.at[ours])}
     for at, name in enumerate(header.names):
         if header.names.index(name) in used - {at}:
-            raise PayloadError(f"{where}, column {at + 1}: {name!r} is repeated: rename one")
+            fix = (
+                "rename one, or put tables that stand side by side below each other, with a title above each"
+            )
+            raise PayloadError(f"{where}, column {at + 1}: {name!r} is repeated: {fix}")
     unused = [name for at, name in enumerate(header.names) if name and at not in used]
     if found.note:
         yield found.note

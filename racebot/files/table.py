@@ -84,7 +84,7 @@ class TableReader:
         self._numbers: dict[str | None, int] = {}  # the first line of 980, of 1.250, and of others
         self._order = "the files" if prefix else "the file"
         self._says_done = False  # whether the column of statuses has a word for finishing
-        self._status_numbers, self._title, self._fix = 0, "", ""
+        self._status_numbers, self._title, self._time, self._fix = 0, "", "", ""
         self._words = cells.WORDS | dict(options.words)
         self._columns = table.lines.columns  # the file's own names, by ours
         self._flags = [flag for flag in (*FLAGS, "finished") if flag in self._columns]
@@ -233,7 +233,9 @@ class TableReader:
         player, name = self._player(line)
         place, time, score = (self._cell(line, column) for column in RESULTS)
         leads = place.strip(".") == "1" and not time.strip("-–—")  # with a gap of nothing
-        time = "" if place and (leads or time.lower() in SIGNS["same_time"]) else time
+        if time.lower() in SIGNS["same_time"]:
+            time = "" if place else self._time
+        self._time, time = time or self._time, "" if place and leads else time
         status, word = self._status(line, place, time, score)
         if word:
             self._said[word, status] += 1
@@ -244,6 +246,7 @@ class TableReader:
         entrant = Entrant(player, name, status, team=sys.intern(line.get("team", "")) or None)
         result = Result(number, entrant)
         if status is DONE:
+            time = "" if time.lower() in self._words else time  # such as --words done=late
             entrant.place = cells.place(place) if place else None
             result.behind = cells.gap(time) if time else None
             if time and not result.behind:
@@ -334,8 +337,11 @@ class TableReader:
         """Read unknown words of a column of statuses as not finished, if others in it say finished."""
         words = list(dict.fromkeys(word for _, word in self._unsure))
         if words and not self._says_done:
-            done, dnf = (cells.quoted(f"{word}={'|'.join(words[:5])}") for word in ("done", "dnf"))
-            fix = f"say what it means, as in --words {done} or {dnf}, or add --columns status="
+            first = {word for result, word in self._unsure if result.entrant.place == 1}
+            won, out = ("|".join(word for word in words if (word in first) == wins) for wins in (True, False))
+            other = f"done={won}" + (f",dnf={out}" if out else "") if won else f"dnf={out}"
+            ways = " or ".join(map(cells.quoted, dict.fromkeys([other, f"done={'|'.join(words)}"])))
+            fix = f"say what it means, as in --words {ways}, or add --columns status="
             problem = f"{few(words, 5)} not understood: {fix}"
             with self._refusing(self._unsure[0][0].number):
                 raise BadCellError("status", problem)
