@@ -112,11 +112,7 @@ def ask_about_places(path: Path, header: Header, below: Sequence[list[str]]) -> 
 def strays(
     kind: str, columns: Mapping[int, Sequence[str]], named: Collection[int], *, by_player: bool
 ) -> tuple[list[int], list[int]]:
-    """Return the columns that may be no player, or no race if rows are players, and the numbers of such rows.
-
-    Columns are `named` if their name is one of a race. Those of players are ranked with the others, and most
-    stand before another in some race. Races of players have places from 1.
-    """
+    """Return the columns that may be no player, or race if not so `named`, and the numbers of such rows."""
     read = {at: [_value(kind, text) for text in texts] for at, texts in columns.items()}
     cells_of = (zip(read, row, strict=True) for row in zip(*read.values(), strict=True))
     lines = rows = [{at: value for at, value in row if value is not None} for row in cells_of]

@@ -49,10 +49,9 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A table whose layout is known.
+    """A table with a known layout, the texts that a row needs (`where`), and its first rows (`sample`).
 
-    `where` has the texts that a row needs, by the column's position. If it is `titled`, the last column of
-    rows is the title above them. The `known` columns are those of a `sample` of rows.
+    If it is `titled`, the last column of rows is the title above them.
     """
 
     path: Path
@@ -237,10 +236,7 @@ def in_pairs(header: Header, stem: str, below: Sequence[list[str]]) -> Lines | N
 
 
 def in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence[list[str]]) -> Lines:
-    """Read rows that are a race, with its players in the order of their places; a column `DNF` names others.
-
-    `Ann / Cy` are two who share a place if one of them stands elsewhere without the other, or else a team.
-    """
+    """Read rows that are a race, with players in order: `Ann / Cy`, who share a place, are two or a team."""
     members, seen = _members(row[at] for row in below for at in columns), Counter[str]()
     out = [(at, word) for at, word in enumerate(header.plain) if word in cells.OUTCOMES]
 

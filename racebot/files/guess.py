@@ -56,13 +56,13 @@ def refusal(
     names = [name for name in header.names if name]
     free = [*_Columns(header, below).free]
     lacks = [f"no column {each}{did_you_mean(each.split(' or ')[0], free)}" for each in wanted.values()]
-    if guess := {} if header.missing else _guessed(header, below) or _as_games(header, below):
+    if guess := {} if header.missing else _guessed(header, below):
         less = ", with --lowest-wins if less is better" if "score" in guess else ""
         fix = f"name yours, perhaps by --columns {_as_option(guess)}{less}"
-    elif pair := _two_columns_of_players(header, below):
-        named = cells.quoted(f"player1={pair[0]},player2={pair[1]},result=NAME")
-        fix = f"if each line is a game of two, add --columns {named} (or result=ONE+TWO); if not, "
-        fix += "write a line for each entrant, with race, player and place"
+    elif games := _as_games(header, below):
+        fix = f"if each line is a game of two, add --columns {_as_option(games)}"
+        fix += "" if "result" in games else " and result=, with a column or with two of scores as ONE+TWO"
+        fix += "; if not, write a line for each entrant, with race, player and place"
     else:
         named = ",".join(f"{ours}=NAME" for ours in wanted)
         if " or " in wanted.get("place", ""):
@@ -75,17 +75,6 @@ def refusal(
         fix = "separate columns by commas, semicolons or tabs, not spaces"
     has = few(names, 20) or "nothing"
     return PayloadError(f"{path}: {' and '.join(lacks) or 'no results'}; line {number} has {has}: {fix}")
-
-
-def _as_games(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
-    """Return the columns of two players, and of their result: a score, or the name of one."""
-    free = _Columns(header, below).free
-    named = [name for name in free if _kind(free[name]) == "name" and plain(name) not in KNOWN["winner"]]
-    pairs = [pair for pair in combinations(named, 2) if _share(*(free[name] for name in pair))]
-    people = {*chain(*(free[name] for name in chain(*pairs)))} | {""}
-    told = (name for name in free if name not in {*chain(*pairs)} and any(free[name]))
-    result = next((name for name in told if are_scores(free[name]) or people >= {*free[name]}), None)
-    return dict(zip(OF_TWO, (*pairs[0], result), strict=True)) if result and len(pairs) == 1 else {}
 
 
 def _as_option(columns: Mapping[str, str]) -> str:
@@ -103,12 +92,18 @@ def fix_for_two(header: Header, below: Sequence[list[str]]) -> str:
     return "remove one, or add --twice first, or --twice best" + "".join(namesakes)
 
 
-def _two_columns_of_players(header: Header, below: Sequence[list[str]]) -> tuple[str, str] | None:
-    """Return the names of two columns that have most names in common, or None."""
+def _as_games(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
+    """Return the columns of two players, and of their result: a score, or the name of one."""
     own = _Columns(header, below)
-    several = [name for name in own.of_kind["name"] if len({*own.free[name]}) > 1]
-    alike = (pair for pair in combinations(several, 2) if _share(*map(own.free.__getitem__, pair)))
-    return next(alike, None) if header.at.keys().isdisjoint({"player", "place", "time"}) else None
+    named = [name for name in own.of_kind["name"] if len({*own.free[name]}) > 1]
+    named = [name for name in named if plain(name) not in KNOWN["winner"]]
+    pairs = [pair for pair in combinations(named, 2) if _share(*map(own.free.__getitem__, pair))]
+    if len(pairs) != 1 or {"player", "place", "time"} & header.at.keys():
+        return {}
+    people, free = {"", *chain(*map(own.free.__getitem__, pairs[0]))}, own.free.keys() - {*pairs[0]}
+    told = [name for name in own.free if name in free and any(own.free[name])]
+    told = [name for name in told if are_scores(own.free[name]) or people >= {*own.free[name]}]
+    return dict(zip(OF_TWO, (*pairs[0], *told[:1]), strict=False))
 
 
 def fix_for_shared_places(table: Grid) -> str:
@@ -138,7 +133,11 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
         people = names or [name for name in own.of_kind["number"] if OF_ONE.search(plain(name))]
         if not people:
             return found
-        found["player"] = max(people, key=lambda name: _like_names(texts[name]))
+        # Names of players have no digits, and are many that change often.
+        marks = {
+            name: (not any(map(_has_digit, own)), len({*own}), _runs(own)) for name, own in texts.items()
+        }
+        found["player"] = max(people, key=marks.__getitem__)
         players = texts[found["player"]]
     races = own.races
     if not _are_apart(races, players):
@@ -208,11 +207,6 @@ def _result(
         return {}
     laps = next((name for name in numbers if ours == "time" and _ends_in(name, "laps")), None)
     return {ours: names[0]} | ({"laps": laps} if laps else {})
-
-
-def _like_names(texts: Sequence[str]) -> tuple[bool, int, int]:
-    """Return a key by which names of players come last: without digits, many, and changing often."""
-    return not any(map(_has_digit, texts)), len({*texts}), _runs(texts)
 
 
 def _has_digit(text: str) -> bool:

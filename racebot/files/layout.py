@@ -168,7 +168,9 @@ class _Recognizer:
             return self._wide(layout is Layout.PLAYERS, columns)
         if layout is None and not self.options.columns.keys() & set(RESULTS):
             others = [at for at in columns if at not in header.used]
-            alone = has_player and not has_race and self._once()
+            players = [name for row in self.below if (name := header.texts(row).get("player"))]
+            once = len({*players}) == len(players)
+            alone = has_player and not has_race and once
             parts, whole = header.splits(columns, self.below) if alone else ([], None)
             names = few([header.names[at] for at in parts or others], 3)
             if whole is not None:
@@ -196,7 +198,7 @@ class _Recognizer:
             if by_place and all(map(header.names_race, rest)):
                 return self._wide(True, rest, of="players")
             alike = not has_race or all(map(header.names_race, others))
-            if has_player and not header.results() and len(others) > 1 and alike and self._once():
+            if has_player and not header.results() and len(others) > 1 and alike and once:
                 return self._wide(True, columns)
             named = [tuple(header.texts(row, "race", "ended_at").items()) for row in self.below if any(row)]
             differ = len(set(named)) == len(named)  # as where a row is a race
@@ -228,11 +230,6 @@ class _Recognizer:
             evidence.ask_about_places(path, header, below)
         if "status" not in told:
             evidence.ask_about_words(path, header, below)
-
-    def _once(self) -> bool:
-        """Return whether each player is in one line, as where a line is a player in all races."""
-        names = [name for row in self.below if (name := self.header.texts(row)["player"])]
-        return len({*names}) == len(names)
 
     def results(self) -> list[int]:
         """Return the columns that hold places, times, scores or words only, and that are no totals."""

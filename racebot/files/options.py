@@ -305,10 +305,7 @@ class Header:
         return not all(TOTAL.fullmatch(self.plain[each]) for each in of_us)
 
     def splits(self, columns: Sequence[int], below: Sequence[Sequence[str]]) -> tuple[list[int], int | None]:
-        """Return columns of times that may be parts of one race, and that of its time if they surely are.
-
-        They have known names, or add up to the whole time, or grow to a finish.
-        """
+        """Return columns of times that may be parts of one race, and that of its time if they surely are."""
         totals = {at for at, name in enumerate(self.plain) if TOTAL.fullmatch(name) and name[:3] != "gun"}
         starts = {at for at, name in enumerate(self.plain) if name.startswith("start")}
         wanted = {*columns, *self.at.get("time", ())} | totals - starts

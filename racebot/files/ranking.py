@@ -50,10 +50,7 @@ class Result:
 
 @dataclass(slots=True)
 class Ranking:
-    """Ranks races, and remembers what is worth a note.
-
-    These are lines whose time contradicts their place, times that may be `signs` for no finish, and `doubts`.
-    """
+    """Ranks races, and remembers contradictions, times that may be `signs` for no finish, and `doubts`."""
 
     options: ReadOptions
     contradictions: list[int] = field(default_factory=list)
@@ -61,10 +58,9 @@ class Ranking:
     doubts: Counter[str] = field(default_factory=Counter)
 
     def rank(self, finishers: Sequence[Result]) -> None:
-        """Leave the finishers their times if these count, and give them places if not.
+        """Leave the finishers their times if these count and agree with their places, or give them places.
 
-        Places decide; without them times, then scores. Times that contradict the places do not count. Raises
-        BadCellError if some finishers have a place, a time or a score, and some have not.
+        Raises BadCellError if some finishers have a place, a time or a score, and some have not.
         """
         own = [each.entrant for each in finishers]
         self.doubts["races"] += bool(own)

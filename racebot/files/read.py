@@ -167,11 +167,8 @@ def _files(path: Path) -> list[Path]:
     """Return a file, or those of a folder in the order of the numbers in their names."""
     if not path.is_dir():
         return [path]
-
-    def key(file: Path) -> list[tuple[int, str]]:
-        return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", file.name)]
-
-    found = sorted((file for file in path.iterdir() if file.is_file() and file.name[0] != "."), key=key)
+    found = [file for file in path.iterdir() if file.is_file() and file.name[0] != "."]
+    found.sort(key=lambda file: re.sub(r"\d+", lambda number: number[0].zfill(20), file.name))
     if not 0 < len(found) <= MOST_FILES:
         raise PayloadError(f"{path}: a folder with {len(found)} files: name one with 1 to {MOST_FILES:,}")
     return found

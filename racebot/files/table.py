@@ -1,7 +1,4 @@
-"""Turns the lines of tables, one for each entrant, into races.
-
-Lines of one race need not be adjacent. Every choice is noted, and every line that is not used is counted.
-"""
+"""Turns the lines of tables, one for each entrant, into races. Every choice is noted, every line counted."""
 
 from __future__ import annotations
 
@@ -280,10 +277,7 @@ class TableReader:
         return known, sys.intern(name or known)
 
     def _status(self, line: Line, place: str, time: str, score: str) -> tuple[Meaning, str | None]:
-        """Return how the entrant ended, by statuses or flags, then words in place of results, and the word.
-
-        That is None for a finisher of unknown status.
-        """
+        """Return how the entrant ended, and the word that says so, None for a finisher of unknown status."""
         for flag in filter(line.get, self._flags):
             text, means = line[flag].lower(), cells.WORDS[flag]
             if not SIGNS["false"].isdisjoint({text, text.partition(" ")[0]}):

@@ -314,7 +314,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("race,player,points\na,Ann,1\na,Bo,2\na,Cy,3\n", ["--columns place=points"]),
         ("race,horse,place,time\na,Ann,1,1:10.2\na,Bo,WV,---\n", ["'WV' is not a place", "--words dns=WV"]),
         ("Night,Player,Buy-ins,Prize\na,Ann,1,0\na,Bo,2,30\nb,Ann,2,0\nb,Bo,2,40\n", ["--columns place=NAME (or time= or score=)"]),
-        ("Day,East,West,Mark\n1,Ann,Bo,o\n1,Cy,Di,x\n2,Bo,Cy,o\n2,Di,Ann,o\n", ["player1=East,player2=West,result=NAME"]),
+        ("Day,East,West,Mark\n1,Ann,Bo,o\n1,Cy,Di,x\n2,Bo,Cy,o\n2,Di,Ann,o\n", ["player1=East,player2=West and result="]),
         ("Pos Driver Time\n1 Ann 30:12\n", ["not spaces"]),
         ("Player,Real time,In-game time,Date\nAnn,1h 02m,58m,2026-03-01\nBo,1h 03m,57m,2026-02-01\n", ["no column place or time"]),
         ("Place,Name,Nation,Time\n1,Ann Lee,POL,10:00\n2,Ann Lee,USA,10:10\n", ["player=Name+Nation"]),
@@ -358,7 +358,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Name,R1,R2,R3\nAnn,21:05,20:59,21:00\nBo,21:40,22:10,20:10\nQuickest,21:05,20:59,20:10\n", ["'Quickest' may be no player: add --columns unused=Quickest, or add --columns unused= if each"]),
         ("Name,R1,R2\nAnn,3,4\nBo,4,2\nCy,2,3\nDi,1,1\n", ["highest sum", "cells=score"]),
         # Names that are not known, guessed by the cells.
-        ("Datum,Uitdager,Tegenstander,Uitslag\nx,Ann,Bo,3-0\ny,Bo,Ann,1-3\nz,Ann,Bo,w.o.\n", ["perhaps by --columns player1=Uitdager,player2=Tegenstander,result=Uitslag"]),
+        ("Datum,Uitdager,Tegenstander,Uitslag\nx,Ann,Bo,3-0\ny,Bo,Ann,1-3\nz,Ann,Bo,w.o.\n", ["game of two, add --columns player1=Uitdager,player2=Tegenstander,result=Uitslag; if not"]),
         ("Race,Place,Player\nA,1,Ann\n,2,Bo\n,,Cy\n,4,Di\nB,1,Ann\n", ["line 4, column Place: empty between 2 and 4: write 2 if they are equal"]),
         ("Pos,Name,,Pos,Name\n1,Ann,,1,Cy\n2,Bo,,2,Di\n", ["'Pos' is repeated: rename one, or put tables"]),
         ("Futam;Mikor;Név;Hely\nA;3.1.2026;Ann;1\nA;3.1.2026;Bo;2\nB;10.1.2026;Bo;1\nB;10.1.2026;Ann;DNF\n", ["player=Név,race=Futam,ended_at=Mikor,place=Hely"]),
