@@ -42,7 +42,7 @@ _LAPS = re.compile(r"(?i)[+-]? *(\d{1,4}) *(?:l|laps?|lap\(s\)|gir[io]|tours?|ru
 _ORDINAL = r"(?:\.?(?:st|nd|rd|th|er|ère|re|e|è|ème|eme|º|°|ª|位|等|着))?"
 _PLACE = re.compile(
     rf"(?:[=#tp(\[]|t-)?\s*([0-9]{{1,6}})(?:[.,]0*)?{_ORDINAL}(?: place| ex(?: ?[aæ]e?quo)?\.?| ?dh)?[=t)\]]?"
-    rf"(?:(?: of | ?/ ?| ?[–-] ?)([0-9]{{1,6}}){_ORDINAL})?(?: ?\([0-9.,:]+\))?",
+    rf"(?:(?: of | ?/ ?| ?[–-] ?)([0-9]{{1,6}}){_ORDINAL})?(?: ?\([^()]*\))?",
     re.IGNORECASE,
 )
 NAMED_PLACES = {name: number for number, names in enumerate(KNOWN["places"], start=1) for name in names}

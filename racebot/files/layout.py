@@ -345,7 +345,7 @@ class _Recognizer:
         known = ([text for text in race if text not in words and cells.is_result(text)] for race in races)
         numbers = list(filter(None, known))
         placed = sum(map(evidence.are_places, numbers))
-        if any(":" in text for race in numbers for text in race):
+        if any(":" in text.partition("(")[0] for race in numbers for text in race):
             if placed:
                 fix = "keep those of one kind, or add --columns place=NAME or time=NAME for one race"
                 raise PayloadError(f"{self.path}: some columns have times and some places: {fix}")

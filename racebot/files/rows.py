@@ -84,13 +84,13 @@ class File:
         start, suffix = self.content[:64], self.path.suffix.lower()
         if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
             return "sheet"
-        begins = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")[:1]
-        if suffix in {".json", ".jsonl"} or (begins in {b"{", b"["} and suffix not in {".csv", ".tsv"}):
+        begins = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
+        other = begins.startswith((b"PAR1", b"%PDF", b"\x89PNG", b"\x1f\x8b", b"SQLite", b"<", b"{|"))
+        if other or suffix in _NOT_READ:
+            return "other"
+        if suffix in {".json", ".jsonl"} or (begins[:1] in {b"{", b"["} and suffix not in {".csv", ".tsv"}):
             return "json"
-        other = (
-            start.startswith((b"PAR1", b"%PDF", b"\x89PNG", b"\x1f\x8b", b"SQLite")) or suffix in _NOT_READ
-        )
-        return "other" if begins == b"<" or other else "text"
+        return "text"
 
     def text(self) -> TextIO:
         """Return the text, in UTF-16 or UTF-32 if it begins so, in UTF-8 if all of it is, or of Windows."""

@@ -206,9 +206,10 @@ def test_a_damaged_file_and_a_missing_extra_are_named(path: Path, monkeypatch: p
     monkeypatch.setitem(sys.modules, "python_calamine", None)
     with pytest.raises(MissingExtraError, match=r"'\.\[files\]'"):
         read(path)
-    path.write_bytes(b"PAR1")
-    with pytest.raises(PayloadError, match="Parquet are not read: save CSV"):
-        read(path)
+    for other in (b"PAR1", b"{| class=wikitable\n! Pos !! Driver"):
+        path.with_suffix(".txt").write_bytes(other)
+        with pytest.raises(PayloadError, match="not read: save CSV"):
+            read(path.with_suffix(".txt"))
 
 
 @pytest.mark.long
