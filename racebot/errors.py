@@ -1,9 +1,7 @@
 """Every error that racebot raises on purpose."""
 
 import re
-from importlib.util import find_spec
 
-PACKAGES_OF_PAGES = ("fontpkg_inter", "jinja2", "orjson", "PIL", "starlette", "uvicorn")
 LONGEST_LINE = 1_000
 """Most characters of a message. Longer ones lose their middle, since place and remedy are at the ends."""
 
@@ -111,11 +109,6 @@ def install_hint(extra: str) -> str:
         f"the extra {extra!r} is missing: run `pip install '.[{extra}]'` in a clone of racebot, "
         f"or `pip install 'FILE.whl[{extra}]'` with the file that you installed"
     )
-
-
-def missing_pages() -> str | None:
-    """Return how to install the pages' packages, or None if they are installed."""
-    return None if all(map(find_spec, PACKAGES_OF_PAGES)) else f"no pages: {install_hint('web')}"
 
 
 def _line(text: str) -> str:

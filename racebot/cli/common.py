@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, S
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
@@ -22,12 +23,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from racebot import logs
 from racebot.errors import (
     LedgerUnavailable,
+    MissingExtraError,
     NoSuchEntryError,
     OrderError,
     PayloadError,
     SettingsError,
     SiteError,
-    missing_pages,
 )
 from racebot.files.options import Layout, ReadOptions, Twice, options_of
 from racebot.ledger import lock
@@ -213,8 +214,8 @@ def no_leaderboard(name: str, known: Iterable[str], what: str = "leaderboard") -
 
 def need_web() -> None:
     """Check that the extra `web` is installed."""
-    if problem := missing_pages():
-        raise SettingsError(problem)
+    if not all(map(find_spec, ("fontpkg_inter", "jinja2", "orjson", "PIL", "starlette", "uvicorn"))):
+        raise MissingExtraError("web", "no pages")
 
 
 def cannot_listen(port: int, error: OSError) -> SettingsError:

@@ -45,10 +45,15 @@ class RatingModel(Protocol):
         """
 
     def rating(self, states: FloatArray) -> FloatArray:
-        """Return the rating by which players are ranked, higher is better: shape [..., n]."""
+        """Return the rating by which players are ranked, higher is better: shape [..., n].
+
+        By default, that is the first number of a state.
+        """
+        return states[..., 0]
 
     def points(self, states: FloatArray) -> NDArray[np.int64]:
-        """Return the integer points that players see: shape [..., n]."""
+        """Return the integer points that players see, by default the rounded rating: shape [..., n]."""
+        return to_points(self.rating(states))
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return the probability that a player in state `a` is placed before one in state `b`: [...]."""

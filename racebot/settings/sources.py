@@ -250,10 +250,9 @@ def _model_problems(settings: Settings, origins: _Origins) -> Iterator[str]:
             continue
         if teams is TeamPolicy.TEAM and not model.rates_teams:
             setting = f"{where}: team_races" if where else origins.place("team_races")
-            able = ", ".join(key for key, each in registry.MODELS.items() if each.rates_teams)
             yield (
                 f"{setting}={teams.value!r}: {key} does not rate teams: "
-                f"choose a model that does ({able}), or set it to ignore or individual"
+                f"choose a model that does ({registry.rating_teams()}), or set it to ignore or individual"
             )
 
 

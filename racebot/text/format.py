@@ -125,13 +125,9 @@ def as_record(value: Any) -> dict[str, Any]:
 @cache
 def _layout(kind: type) -> list[tuple[str, bool]]:
     hints = get_type_hints(kind, include_extras=True)
-    return [(each.name, _is_beside(hints[each.name])) for each in fields(kind)]
-
-
-def _is_beside(hint: Any) -> bool:
-    return any(
-        getattr(mark, "json_schema_extra", None) == BESIDE for mark in getattr(hint, "__metadata__", ())
-    )
+    marks = {each.name: getattr(hints[each.name], "__metadata__", ()) for each in fields(kind)}
+    extras = {name: [getattr(mark, "json_schema_extra", None) for mark in of] for name, of in marks.items()}
+    return [(name, BESIDE in own) for name, own in extras.items()]
 
 
 def field_names(kind: type) -> tuple[str, ...]:

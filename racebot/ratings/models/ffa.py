@@ -13,10 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from racebot.races.outcome import Outcome
-from racebot.ratings.model import FloatArray, Number, to_points
+from racebot.ratings.model import FloatArray, Number, RatingModel
 from racebot.ratings.models.single import GradientModel, Groups, inherited
 from racebot.ratings.parameters import broadcast_to, parameter, per_entrant, start_state, unobserved_or_tie
 
@@ -124,7 +123,7 @@ def damping(q: FloatArray, variance: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GlickoFfa:
+class GlickoFfa(RatingModel):
     """Glicko over all pairs, with results and expectations normalized to one (section III B).
 
     The source's factor g(σ_j) does not say which opponent j is. This is the mean over those compared.
@@ -163,12 +162,6 @@ class GlickoFfa:
         moved = mean + q * g * (normalized_results(groups) - expected) / precision
         return np.stack([moved, precision**-0.5], -1)
 
-    def rating(self, states: FloatArray) -> FloatArray:
-        return states[..., 0]
-
-    def points(self, states: FloatArray) -> NDArray[np.int64]:
-        return to_points(states[..., 0])
-
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         lead = a[..., 0] - b[..., 0]
         q = LN10 / broadcast_to(self.spread, lead)
@@ -176,7 +169,7 @@ class GlickoFfa:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PreviousRank:
+class PreviousRank(RatingModel):
     """Predict that every player repeats the rank of their last race, 0 for none (section III D)."""
 
     key: ClassVar[str] = "previous-rank"
@@ -197,9 +190,6 @@ class PreviousRank:
         """Return minus the predicted rank, which for a newcomer is half the number of players."""
         rank = states[..., 0]
         return -np.where(rank == 0, rank.shape[-1] / 2 if rank.ndim else 1.0, rank)
-
-    def points(self, states: FloatArray) -> NDArray[np.int64]:
-        return to_points(self.rating(states))
 
     def win_probability(self, a: FloatArray, b: FloatArray) -> FloatArray:
         """Return 1 or 0 by comparing previous ranks, or ½ if they are equal or one is missing."""

@@ -102,9 +102,6 @@ class SingleParameterModel(RatingModel, ABC):
         """Return them as numbers for a kernel: NaN for no dummy, and -inf for no floor."""
         return np.nan if self.dummy is None else self.dummy, -np.inf if self.floor is None else self.floor
 
-    def rating(self, states: FloatArray) -> FloatArray:
-        return states[..., 0]
-
     def points(self, states: FloatArray) -> NDArray[np.int64]:
         ratings = states[..., 0]
         return to_points(broadcast_to(self.points_scale, ratings) * ratings)

@@ -108,9 +108,6 @@ class ThurstoneHurdle(GaussianHurdleModel):
     def initial(self) -> FloatArray:
         return start_state(self, *(0.0 for _ in self.columns))
 
-    def rating(self, states: FloatArray) -> FloatArray:
-        return states[..., 0]
-
     def skill_variance(self, states: FloatArray) -> FloatArray:
         """Return the variance of each player's skill, ignoring absence: shape [..., n]."""
         races = states[..., 1]
