@@ -67,7 +67,19 @@ class CategoryWorker:
         self._alive = worker.alive
         bot, secret = settings.client_id, settings.client_secret
         self._tokens = TokenSource(worker.site, bot, secret) if bot and secret else None
-        self._context = self._room_context(worker)
+        work = LedgerWork(worker.settler, worker.clock, worker.settings, bot if self._tokens else None)
+        listens = worker.settings.announce and worker.settings.commands
+        self._context = RoomContext(
+            site=worker.site,
+            tokens=self._tokens,
+            work=work,
+            call=worker.call,
+            settings=worker.settings,
+            failures=worker.failures,
+            follow_goal=self.follow_goal,
+            commands=CommandHandler(work, worker.settings, silent=not self._tokens) if listens else None,
+            on_race=worker.on_race,
+        )
         self.goals: Collection[str] = ()
         """The goals that the category has now, known after `check`."""
         self._followed: set[str] = set()
@@ -83,22 +95,6 @@ class CategoryWorker:
         """Since when goals wait for the list of past races to be read: it shows whether they are old ones."""
         self._watches: dict[str, RoomWatch] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-
-    def _room_context(self, worker: WorkerContext) -> RoomContext:
-        settings, tokens = worker.settings, self._tokens
-        work = LedgerWork(worker.settler, worker.clock, settings, tokens.client_id if tokens else None)
-        listens = settings.announce and settings.commands
-        return RoomContext(
-            site=worker.site,
-            tokens=tokens,
-            work=work,
-            call=worker.call,
-            settings=settings,
-            failures=worker.failures,
-            follow_goal=self.follow_goal,
-            commands=CommandHandler(work, settings, silent=tokens is None) if listens else None,
-            on_race=worker.on_race,
-        )
 
     async def check(self) -> None:
         """Check the credentials and that the category exists. Raise as `Site.category` does."""

@@ -352,7 +352,7 @@ def test_exported_pages_follow_the_settings(racebot: Racebot, folder: Path, monk
 
 @pytest.mark.parametrize("command", ["web", "export-site public", "sandbox"])
 def test_missing_extra_is_reported_with_its_command(racebot: Racebot, monkeypatch, command: str) -> None:
-    monkeypatch.setattr("racebot.errors.find_spec", lambda name: None)
+    monkeypatch.setattr("racebot.cli.common.find_spec", lambda name: None)
     code, _, err = racebot(*command.split())
     assert (code, install_hint("web") in err) == (2, True)
 

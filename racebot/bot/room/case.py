@@ -12,30 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from racebot.bot.room.events import (
-    ANNOUNCE_WITHIN,
-    EXPIRE_AFTER,
-    FOLLOW_AFTER,
-    GIVE_UP_AFTER,
-    STAY_AFTER_FINISH,
-    STAY_AFTER_OVER,
-    UNDO_AFTER,
-    Act,
-    Announce,
-    CaseEvent,
-    CountOrder,
-    Effect,
-    Frame,
-    GiveUp,
-    Listed,
-    Moment,
-    QuietOrder,
-    Read,
-    Settle,
-    Signal,
-    miss_pause,
-    poll_pause,
-)
+from racebot.bot.room import events
+from racebot.bot.room.events import Act, CaseEvent, Effect, Moment, Settle, Signal
 from racebot.ledger.outbox import CaseRow
 from racebot.races.result import RaceResult
 from racebot.racetime.payload import Race
@@ -136,7 +114,7 @@ class Case:
         ended_at = race.cancelled_at or race.ended_at or (race.result.ended_at if race.result else None)
         if ended_at is None:
             return race.over
-        return now.site - ended_at > (STAY_AFTER_OVER if race.over else STAY_AFTER_FINISH)
+        return now.site - ended_at > (events.STAY_AFTER_OVER if race.over else events.STAY_AFTER_FINISH)
 
 
 def step(case: Case, event: CaseEvent, now: Moment) -> tuple[Case, tuple[Effect, ...]]:
@@ -159,11 +137,11 @@ class _Step:
 
     def on(self, event: CaseEvent) -> None:
         match event:
-            case Frame(race):
+            case events.Frame(race):
                 self._on_frame(race)
-            case Read(race, sent_at):
+            case events.Read(race, sent_at):
                 self._on_read(race, sent_at)
-            case Listed(race):
+            case events.Listed(race):
                 self._on_listed(race)
             case Signal.READ_FAILED if self.case.has_ended and not self.case.is_recorded:
                 self._read_at(self.now.seconds + RETRY_PAUSE)
@@ -176,9 +154,9 @@ class _Step:
                 self._on_looked()
             case Signal.MISSING:
                 self._on_missing()
-            case QuietOrder(quiet, given_at):
+            case events.QuietOrder(quiet, given_at):
                 self._on_quiet_order(quiet, given_at)
-            case CountOrder() if not self.case.is_recorded:
+            case Signal.COUNT if not self.case.is_recorded:
                 result = self.case.shown.result if self.case.shown else None
                 if result is not None and result.final and self.rating.grace(result) is not None:
                     self._settle_without_record(result)
@@ -259,7 +237,7 @@ class _Step:
         if key == case.settled_as:
             self._offer(result)  # chat may have heard of an edit that was taken back
             case.row = replace(row, over=False, standing=key, unrecorded_since=None)
-            if now - result.ended_at > FOLLOW_AFTER and not result.countable:
+            if now - result.ended_at > events.FOLLOW_AFTER and not result.countable:
                 case.row = None
             elif row.next_look is None:
                 self._poll(case.row)
@@ -279,7 +257,7 @@ class _Step:
 
     def _settle_without_record(self, result: RaceResult) -> None:
         case = self.case
-        self.effects.append(Settle(result, self.now.site - result.ended_at < STAY_AFTER_OVER))
+        self.effects.append(Settle(result, self.now.site - result.ended_at < events.STAY_AFTER_OVER))
         case.is_settled, case.settled_as = True, result.fingerprint()
         row = case.row or CaseRow(case.name, result.category, ended_at=result.ended_at)
         self._poll(replace(row, standing=case.settled_as, over=False))
@@ -347,7 +325,7 @@ class _Step:
         row = case.row or CaseRow(case.name, race.category, ended_at=ended_at)
         since = row.unrecorded_since or now
         case.row = replace(row, unrecorded_since=since)
-        if now - since > UNDO_AFTER:
+        if now - since > events.UNDO_AFTER:
             self.effects.append(Act.UNDO_SETTLING)
             case.row, case.is_settled, case.settled_as = None, False, None
 
@@ -369,7 +347,8 @@ class _Step:
 
     def _announce(self, result: RaceResult) -> None:
         if self.case.speaks and not self.case.is_quiet:
-            self.effects.append(Announce(result, self.now.site - result.ended_at > ANNOUNCE_WITHIN))
+            is_late = self.now.site - result.ended_at > events.ANNOUNCE_WITHIN
+            self.effects.append(events.Announce(result, is_late))
 
     def _on_quiet_order(self, quiet: bool, given_at: datetime) -> None:
         case, shown = self.case, self.case.shown
@@ -387,21 +366,21 @@ class _Step:
             return
         age, shown = self.now.site - row.ended_at, self.case.shown
         is_done = shown is not None and shown.over and not self._return_possible_since(shown)
-        if age > EXPIRE_AFTER:
-            self.effects.append(GiveUp(f"not recorded within {EXPIRE_AFTER.days} days"))
+        if age > events.EXPIRE_AFTER:
+            self.effects.append(events.GiveUp(f"not recorded within {events.EXPIRE_AFTER.days} days"))
             self.case.row = None
-        elif row.over and age > STAY_AFTER_OVER and is_done:
+        elif row.over and age > events.STAY_AFTER_OVER and is_done:
             self.case.row = None  # it was kept for the order to be quiet
         else:
             self._poll(replace(row, misses=0))
 
     def _on_missing(self) -> None:
         row, now = self.case.row, self.now.site
-        if row is None or row.ended_at is None or now - row.ended_at >= GIVE_UP_AFTER:
-            self.effects.append(GiveUp("the site has no such race any more"))
+        if row is None or row.ended_at is None or now - row.ended_at >= events.GIVE_UP_AFTER:
+            self.effects.append(events.GiveUp("the site has no such race any more"))
             self.case.row = None
         else:
-            self.case.row = replace(row, misses=row.misses + 1, next_look=now + miss_pause(row.misses))
+            self.case.row = replace(row, misses=row.misses + 1, next_look=now + events.miss_pause(row.misses))
 
     def _return_possible_since(self, race: Race) -> datetime | None:
         """Return when a race ended if an edit can still make it count, otherwise None."""
@@ -413,7 +392,7 @@ class _Step:
     def _poll(self, row: CaseRow) -> None:
         """Schedule the next look at an ended race. Older races are polled less often."""
         now = self.now.site
-        pause = poll_pause(now - (row.ended_at or now), is_over=row.over)
+        pause = events.poll_pause(now - (row.ended_at or now), is_over=row.over)
         due = self.case._due
         is_due = row.standing is not None and due is not None and now < due < now + pause
         self.case.row = replace(row, next_look=due if is_due else now + pause)

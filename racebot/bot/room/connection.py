@@ -4,19 +4,11 @@ import asyncio
 import logging
 import time
 
+from racebot import errors
 from racebot.bot.failures import Backoff, first_of, retry_pauses
 from racebot.bot.room.delivery import Conversation, OutboxDelivery
 from racebot.bot.room.events import CaseEvent, Signal
 from racebot.bot.room.inbox import Inbox, RoomContext
-from racebot.errors import (
-    ConnectionLost,
-    LedgerError,
-    LedgerUnavailable,
-    NotFoundError,
-    PayloadError,
-    SiteError,
-    TokenRefused,
-)
 from racebot.logs import about
 from racebot.racetime.frames import (
     GET_HISTORY,
@@ -91,18 +83,18 @@ class RoomWatch:
                     room = Conversation(socket.send)
                     await first_of(self._listen(socket, room), self._speak(room))
                     return
-            except TokenRefused as error:
+            except errors.TokenRefused as error:
                 log_failures.raised(self.name, error, level=logging.INFO)
                 if tokens and token:
                     tokens.refuse(token)
-            except ConnectionLost as error:
+            except errors.ConnectionLost as error:
                 log_failures.raised(self.name, error, level=logging.INFO)
                 failures += 1
                 if failures >= FAILURES_UNTIL_ASKED and await self._is_gone():
                     self._inbox.put(Signal.MISSING)
                     await asyncio.Event().wait()  # until the inbox has handled it
             except Exception as error:
-                if isinstance(error, LedgerError) and not isinstance(error, LedgerUnavailable):
+                if isinstance(error, errors.LedgerError) and not isinstance(error, errors.LedgerUnavailable):
                     raise
                 log_failures.raised(self.name, error)
             if joined_at is not None and time.monotonic() - joined_at > STEADY_AFTER:
@@ -132,7 +124,7 @@ class RoomWatch:
                 # The site announces changes in chat, too; the race's data should follow at once.
                 refresh_at = min(refresh_at, now + REFRESH_MISSED)
             elif isinstance(event, Refusal) and event.token_refused and room.expected is None:
-                raise TokenRefused("the site refuses the token")
+                raise errors.TokenRefused("the site refuses the token")
             if event is not None:
                 room.on_event(event)
                 self._inbox.on_frame(event)
@@ -159,6 +151,6 @@ class RoomWatch:
         async with site.gate.existence_check:
             try:
                 await site.race(self.name)
-            except (SiteError, PayloadError) as error:
-                return isinstance(error, NotFoundError)
+            except (errors.SiteError, errors.PayloadError) as error:
+                return isinstance(error, errors.NotFoundError)
         return False

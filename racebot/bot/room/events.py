@@ -52,11 +52,6 @@ class QuietOrder:
     given_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class CountOrder:
-    """A moderator orders that the result counts now, without a record."""
-
-
 class Signal(Enum):
     """An event without content."""
 
@@ -65,9 +60,10 @@ class Signal(Enum):
     TICK = "time has passed"
     LOOKED = "the poll looked at the race, whether the site answered or not"
     MISSING = "the site says that the race does not exist"
+    COUNT = "a moderator orders that the result counts now, without a record"
 
 
-CaseEvent = Frame | Read | Listed | QuietOrder | CountOrder | Signal
+CaseEvent = Frame | Read | Listed | QuietOrder | Signal
 
 # Effects
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from racebot.bot.room.events import CountOrder, QuietOrder
+from racebot.bot.room.events import QuietOrder, Signal
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.errors import OrderError
 from racebot.ledger.rows import Player
@@ -52,11 +52,11 @@ class RoomOrder:
         return datetime.fromtimestamp(self.message.posted_at, UTC)
 
     @property
-    def for_case(self) -> QuietOrder | CountOrder | None:
+    def for_case(self) -> QuietOrder | Signal | None:
         """Return what the race's case is told of it."""
         if self.word in QUIET:
             return QuietOrder(QUIET[self.word], self.given_at)
-        return CountOrder() if self.word == "count" else None
+        return Signal.COUNT if self.word == "count" else None
 
     @property
     def is_allowed(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -23,26 +24,23 @@ Key = tuple[str, tuple[tuple[str, str], ...], str]  # a path, its query, and the
 Version = tuple[int, date]  # the ledger's version, and the day: a season becomes final at midnight
 
 
+@dataclass(eq=False)
 class CachedPages:
     """Renders and caches documents from the ledger. All methods are thread-safe, except `close`."""
 
-    def __init__(
-        self,
-        database: Path,
-        publication: Publication,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._clock = clock
-        self._database = database
-        self._publication = publication
-        self._lock = threading.Lock()
-        self._watch: Ledger | None = None
-        self._inode = 0
-        self._version: Version | None = None
-        self._local = threading.local()
-        self._readers: list[_Reader] = []
-        self._live = LiveReader(database)
-        self.cache: dict[Key, Document] = {}
+    database: Path
+    publication: Publication
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    cache: dict[Key, Document] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _watch: Ledger | None = None
+    _inode: int = 0
+    _version: Version | None = None
+    _local: threading.local = field(default_factory=threading.local)
+    _readers: list[_Reader] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._live = LiveReader(self.database)
 
     def document(self, match: MatchedRoute, query: Mapping[str, str]) -> Content:
         """Return the content at an address, from the cache if the ledger has not changed."""
@@ -59,7 +57,7 @@ class CachedPages:
         known = cache.get(key)
         if known is not None:
             return known
-        content = self._reader().document(match, query, self._clock())
+        content = self._reader().document(match, query, self.clock())
         if isinstance(content, Document) and len(content.body) + len(repr(key)) <= LARGEST:
             if len(cache) >= MOST:
                 cache.clear()
@@ -82,16 +80,16 @@ class CachedPages:
         """Return the cache, a new one whenever the database has been written to or replaced."""
         with self._lock:
             try:
-                inode = self._database.stat().st_ino
+                inode = self.database.stat().st_ino
             except OSError:
                 inode = 0
             if self._watch is not None and inode != self._inode:
                 self._watch.close()
                 self._watch = None
             if self._watch is None:
-                self._watch = Ledger.open_to_read(self._database)
+                self._watch = Ledger.open_to_read(self.database)
                 self._inode, self._version = inode, None
-            version = self._watch.data_version(), self._clock().date()
+            version = self._watch.data_version(), self.clock().date()
             if version != self._version:
                 self._version, self.cache = version, {}
             return self.cache
@@ -103,7 +101,7 @@ class CachedPages:
             if reader is not None:
                 self._readers.remove(reader)
                 reader.close()
-            reader = _Reader(self._database, self._inode, self._publication, self._live)
+            reader = _Reader(self.database, self._inode, self.publication, self._live)
             self._local.reader = reader
             self._readers.append(reader)
         return reader

@@ -5,6 +5,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -27,32 +28,26 @@ HEARTBEAT = 15.0  # seconds of silence after which a comment is sent, so that pr
 _MEDIA_TYPE = "text/event-stream"
 
 
+@dataclass(eq=False)
 class EventStreams:
     """Streams documents from `find` whenever `stamp` changes, until the server is `stopping`."""
 
-    def __init__(
-        self,
-        find: Callable[[MatchedRoute, Mapping[str, str]], Awaitable[Content]],
-        stamp: Callable[[], Awaitable[str]],
-        headers: Mapping[str, str],
-        stopping: Callable[[], bool],
-    ) -> None:
-        self._find = find
-        self._stamp = stamp
-        self._headers = headers
-        self._stopping = stopping
-        self._looking = asyncio.Lock()
-        self._looked_at = float("-inf")
-        self._last_stamp = ""
-        self._problem = ""
-        self._open: Counter[str] = Counter()
+    find: Callable[[MatchedRoute, Mapping[str, str]], Awaitable[Content]]
+    stamp: Callable[[], Awaitable[str]]
+    headers: Mapping[str, str]
+    stopping: Callable[[], bool]
+    _looking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _looked_at: float = float("-inf")
+    _last_stamp: str = ""
+    _problem: str = ""
+    _open: Counter[str] = field(default_factory=Counter)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the stream of the document that a request names."""
         request = Request(scope)
         client = request.client.host if request.client else ""
         if self._open.total() >= STREAMS or self._open[client] >= STREAMS_OF_CLIENT:
-            headers = {**self._headers, "Retry-After": "30"}
+            headers = {**self.headers, "Retry-After": "30"}
             await Response("Too many readers.", 503, headers, "text/plain")(scope, receive, send)
             return
         self._open[client] += 1
@@ -67,10 +62,10 @@ class EventStreams:
         if match is None or match.route not in STREAMED:
             raise HTTPException(404)
         stamp = await self._current_stamp()  # before the document, so that no change falls between
-        first = await self._find(match, query)
+        first = await self.find(match, query)
         if not isinstance(first, Document):
             raise HTTPException(404)
-        headers = {**self._headers, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        headers = {**self.headers, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
         if request.method == "HEAD":
             return Response(media_type=_MEDIA_TYPE, headers=headers)
         chunks = self._chunks(match, query, first, stamp)
@@ -82,12 +77,12 @@ class EventStreams:
         sent = first.tag
         yield b"retry: 5000\n\n" + event(first.body)  # milliseconds until a browser connects again
         quiet_since = time.monotonic()
-        while not self._stopping():
+        while not self.stopping():
             await asyncio.sleep(LOOK_EVERY)
             if (current := await self._current_stamp()) != stamp:
                 stamp = current
                 try:
-                    found = await self._find(match, query)
+                    found = await self.find(match, query)
                 except (LedgerError, BadQueryError) as error:
                     log.warning("%s: %s", match.path, error)
                     continue
@@ -104,7 +99,7 @@ class EventStreams:
         async with self._looking:
             if time.monotonic() - self._looked_at >= LOOK_EVERY / 2:
                 try:
-                    self._last_stamp, self._problem = await self._stamp(), ""
+                    self._last_stamp, self._problem = await self.stamp(), ""
                 except LedgerError as error:
                     if str(error) != self._problem:
                         log.warning("%s", error)

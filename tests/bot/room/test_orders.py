@@ -189,7 +189,7 @@ async def test_a_race_that_is_skipped_and_counted_again_shows_what_counts_everyw
 def settle(room: Room, given: RaceResult = FIRST) -> None:
     room.follower.show_final(given)
     room.follower.deliver()
-    room.follower.on(NAME, cases.CountOrder())
+    room.follower.on(NAME, Signal.COUNT)
     room.follower.deliver()
 
 
@@ -225,7 +225,7 @@ def test_orders_of_the_shell_have_the_same_effects(room: Room, give: Callable[..
     room.follower.deliver()
     give(room, undo=True)
     if give is put_into_event:  # the next look at the room settles it
-        room.follower.on(NAME, cases.CountOrder())
+        room.follower.on(NAME, Signal.COUNT)
     room.follower.work.follow_order(NAME)
     shown = room.shown()
     assert (shown["info"], shown["meta"]) == (before["info"], before["meta"])
@@ -237,7 +237,7 @@ def test_orders_of_the_shell_have_the_same_effects(room: Room, give: Callable[..
 
 def test_an_edit_of_a_race_that_counts_is_corrected_in_chat_and_so_is_its_end(room: Room) -> None:
     room.follower.show_final(replace(FIRST, name=f"{CATEGORY}/earlier"))
-    room.follower.on(f"{CATEGORY}/earlier", cases.CountOrder())
+    room.follower.on(f"{CATEGORY}/earlier", Signal.COUNT)
     settle(room)
     points = {c.player: c.points_after for r in room.settler.rated(NAME) for c in r.changes}
     (correction,) = room.follower.announce(EDITED)
@@ -340,7 +340,7 @@ def test_a_result_that_is_not_final_is_not_counted_by_an_order(room: Room) -> No
     shown = replace(FIRST, entrants=(*FIRST.entrants[:2], racing))
     assert not shown.final
     room.follower.frame(race(shown))
-    room.follower.on(NAME, cases.CountOrder(), Signal.TICK)
+    room.follower.on(NAME, Signal.COUNT, Signal.TICK)
     assert not room.ledger.races.has(NAME)
     event(room)
     room.handler.orders.carry_out(order_of(room, "!ratings event Week 1", race(shown)), race(shown))

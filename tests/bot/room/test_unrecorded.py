@@ -121,9 +121,9 @@ def test_a_frame_alone_does_not_make_a_result_count() -> None:
 def test_an_order_makes_it_count_at_once_and_nothing_before_its_end_does() -> None:
     polled = Polled()
     polled.on(0, cases.Frame(replace(CANCELLED, status="in_progress")))
-    assert settled(polled.on(0, cases.CountOrder())) == []
+    assert settled(polled.on(0, Signal.COUNT)) == []
     polled.read(1, FIRST)
-    assert settled(polled.on(2, cases.CountOrder())) == [FIRST]
+    assert settled(polled.on(2, Signal.COUNT)) == [FIRST]
 
 
 def test_a_race_that_is_cancelled_after_it_counted_is_undone() -> None:
@@ -194,7 +194,7 @@ def test_chat_is_told_when_the_result_is_final(settler: Settler, clock: Callable
     assert text.startswith("Ratings (League), final in 60 minutes: ")
     (text,) = follower.announce(EDITED)
     assert text.startswith("Correction")
-    follower.on(FIRST.name, cases.CountOrder())
+    follower.on(FIRST.name, Signal.COUNT)
     assert races_by_board(settler) == {"League": ["r"]}
     kinds = [row.message.kind for row in settler.ledger.messages.open_for(FIRST.name)]
     assert kinds == ["meta", "info"]
