@@ -11,15 +11,8 @@ import sys
 
 import typer
 
+from racebot import errors
 from racebot.cli.commands import app
-from racebot.errors import (
-    CredentialsError,
-    LedgerUnavailable,
-    NotFoundError,
-    RacebotError,
-    SiteError,
-    install_hint,
-)
 from racebot.text.safe import printable
 
 MAY_PASS = 75
@@ -39,16 +32,18 @@ def main() -> None:
                 stream.reconfigure(encoding="utf-8")
     try:
         app(prog_name="racebot")
-    except RacebotError as error:
+    except errors.RacebotError as error:
         for line in error.problems:
             typer.echo(printable(f"racebot: {line}"), err=True)
-        must_change = isinstance(error, (CredentialsError, NotFoundError))
-        sys.exit(MAY_PASS if isinstance(error, (SiteError, LedgerUnavailable)) and not must_change else 2)
+        must_change = isinstance(error, (errors.CredentialsError, errors.NotFoundError))
+        may_pass = isinstance(error, (errors.SiteError, errors.LedgerUnavailable)) and not must_change
+        sys.exit(MAY_PASS if may_pass else 2)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("racebot"):
             raise
         # Usually the code was updated without its packages.
-        typer.echo(f"racebot: the package {error.name} is missing: {install_hint('web')}", err=True)
+        hint = errors.install_hint("web")
+        typer.echo(f"racebot: the package {error.name} is missing: {hint}", err=True)
         sys.exit(2)
     except OSError as error:
         if error.errno != errno.ENOSPC:

@@ -20,16 +20,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from racebot import logs
-from racebot.errors import (
-    LedgerUnavailable,
-    MissingExtraError,
-    NoSuchEntryError,
-    OrderError,
-    PayloadError,
-    SettingsError,
-    SiteError,
-)
+from racebot import errors, logs
 from racebot.files.options import Layout, ReadOptions, Twice, options_of
 from racebot.ledger import lock
 from racebot.ledger.lock import utc_now
@@ -105,7 +96,7 @@ def open_ledger(
     settings = load_settings(database=database, **overrides)
     try:
         opened = Ledger.open(settings.database, create=False)
-    except LedgerUnavailable:
+    except errors.LedgerUnavailable:
         if not only_reads:
             raise
         opened = Ledger.open_to_read(settings.database)
@@ -146,7 +137,7 @@ def accounts(settings: Settings, text: str) -> list[Entrant]:
     """Ask the site for accounts. Without an answer, only players whom the ledger knows can be named."""
     try:
         return ask_own_site(settings, lambda site: site.accounts(text))
-    except SiteError as error:
+    except errors.SiteError as error:
         tell(f"the site was not asked about unknown players: {error}", to=notices)
         return []
 
@@ -161,13 +152,13 @@ def race_named(settings: Settings, ledger: Ledger, text: str) -> str:
     if not found and re.fullmatch("[a-z0-9-]{1,100}", slug):
         found = [f"{category}/{slug}" for category in settings.slugs()]
     if len(found) > 1:
-        raise NoSuchEntryError(f"{text!r} could be any of: {', '.join(found)}")
+        raise errors.NoSuchEntryError(f"{text!r} could be any of: {', '.join(found)}")
     try:
         return found[0] if found else room_named(text)
     except ValueError:
         near = did_you_mean(text, [event.title for event in events])
         problem = f"no race {text[:100]!r} is known{near}: write category/room or its address"
-        raise NoSuchEntryError(problem) from None
+        raise errors.NoSuchEntryError(problem) from None
 
 
 def create_ledger(settings: Settings) -> None:
@@ -194,7 +185,7 @@ def one_board(boards: Iterable[Leaderboard], name: str | None) -> Leaderboard:
     if len(chosen) > 1:
         names = ", ".join(f"{board.category}/{board.name}" for board in chosen)
         which = "choose one with --leaderboard" if name is None else f"several are named {name!r}: choose one"
-        raise NoSuchEntryError(f"{which}: {names}")
+        raise errors.NoSuchEntryError(f"{which}: {names}")
     return chosen[0]
 
 
@@ -205,29 +196,29 @@ def planned_boards(settings: Settings) -> list[Leaderboard]:
     return [config.leaderboard(slug, next(iter(config.goals), "")) for slug, config in named]
 
 
-def no_leaderboard(name: str, known: Iterable[str], what: str = "leaderboard") -> NoSuchEntryError:
+def no_leaderboard(name: str, known: Iterable[str], what: str = "leaderboard") -> errors.NoSuchEntryError:
     """Return an error that says which names there are."""
     names = list(dict.fromkeys(known))
     there = f"There are: {', '.join(names)}" if names else "There is none yet"
-    return NoSuchEntryError(f"no {what} {name!r}{did_you_mean(name, names)}. {there}")
+    return errors.NoSuchEntryError(f"no {what} {name!r}{did_you_mean(name, names)}. {there}")
 
 
 def need_web() -> None:
     """Check that the extra `web` is installed."""
     if not all(map(find_spec, ("fontpkg_inter", "jinja2", "orjson", "PIL", "starlette", "uvicorn"))):
-        raise MissingExtraError("web", "no pages")
+        raise errors.MissingExtraError("web", "no pages")
 
 
-def cannot_listen(port: int, error: OSError) -> SettingsError:
+def cannot_listen(port: int, error: OSError) -> errors.SettingsError:
     """Return an error that says why a server cannot use a port."""
     reason = "another program uses it" if error.errno == errno.EADDRINUSE else error.strerror
-    return SettingsError(f"port {port}: {reason}: choose another with --port")
+    return errors.SettingsError(f"port {port}: {reason}: choose another with --port")
 
 
 def confirmed(settings: Settings, ledger: Ledger, question: str, *, yes: bool) -> bool:
     """Ask for confirmation in a terminal, unless the user gave `--yes`, and then back up the database."""
     if not yes and not sys.stdin.isatty():
-        raise OrderError("nothing changed: run this in a terminal, or add --yes")
+        raise errors.OrderError("nothing changed: run this in a terminal, or add --yes")
     if not yes and not typer.confirm(question):
         return False
     tell(f"backup: {back_up(settings, ledger)}")
@@ -262,7 +253,7 @@ def write(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
-        raise PayloadError(f"{file}: {error.strerror}") from None
+        raise errors.PayloadError(f"{file}: {error.strerror}") from None
 
 
 @contextmanager
@@ -300,8 +291,8 @@ def carry_out_rebuilds(ledger: Ledger) -> None:
     if not ledger.rebuilds.all():
         return
     with progress_bars(transient=True) as advance:
-        errors = rebuild.carry_out_rebuilds(ledger, lambda each, *done: advance(each.board.name, *done))
-    for error in errors.values():
+        failed = rebuild.carry_out_rebuilds(ledger, lambda each, *done: advance(each.board.name, *done))
+    for error in failed.values():
         raise error
 
 

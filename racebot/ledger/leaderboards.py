@@ -72,11 +72,6 @@ class Rebuilds(LedgerTable):
             }
             self._connection.save("rebuilds", "leaderboard", [row])
 
-    def is_current(self, rebuild: Rebuild) -> bool:
-        """Return whether a rebuild is stored and has not been requested again since it was read."""
-        stored = self.of(rebuild.board)
-        return stored is not None and stored.revision == rebuild.revision
-
     def fail(self, rebuild: Rebuild, error: str) -> None:
         """Store why a rebuild failed, unless it has been requested again."""
         sql = "UPDATE rebuilds SET error = ? WHERE leaderboard = ? AND revision = ?"

@@ -115,11 +115,6 @@ class People(LedgerTable):
             merged[subject] = merged.get(target, target)
         return merged
 
-    def shown_accounts(self, players: Iterable[str]) -> set[str]:
-        """Return the accounts under which the races of players are rated, without those left out of lists."""
-        merged = self.merged()
-        return {merged.get(player, player) for player in players} - self.hidden()
-
     def known(self, person: NamedPlayer) -> NamedPlayer:
         """Return a person from the site with the account and the name that the ledger has for them."""
         account = self.account(person.id)

@@ -242,12 +242,10 @@ def _moment(text: str) -> datetime:
     return moment if moment.tzinfo is UTC else moment.astimezone(UTC)
 
 
+@readable("time", RESTORE)
 def moment_of(text: str) -> datetime:
     """Return a stored time. The ledger stores times as `exact_time` formats them."""
-    try:
-        return _moment(text)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise LedgerError(f"a stored time cannot be read ({error}): {RESTORE}") from None
+    return _moment(text)
 
 
 def position_of(counted_at: str, race: object) -> Position:

@@ -90,9 +90,10 @@ def seed_list(
     """
     places, scores = _places(ledger, board, listing)
     named: dict[str, set[str]] = {}
+    merged, hidden = ledger.people.merged(), ledger.people.hidden()
     for text in filter(None, (each.strip(AROUND_NAMES) for each in entrants or ())):
         called = [each.id for each in ledger.players.named(text)] or ledger.profiles.on_twitch(text)
-        named[text] = ledger.people.shown_accounts(called)
+        named[text] = {merged.get(player, player) for player in called} - hidden
     worst = max(sorted(places.values())[:limit], default=0)
     chosen = {player for player, place in places.items() if place <= worst} if entrants is None else set()
     known = {each.player: each for each in ledger.standings.of(board, chosen.union(*named.values()))}

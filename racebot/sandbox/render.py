@@ -190,9 +190,7 @@ def category(about: FakeCategory, rooms: Iterable[RaceState], *, unlisted: bool)
     }
 
 
-def race_list(
-    past: Sequence[RaceState], *, page: int = 1, per_page: int = 10, show_entrants: bool = False
-) -> Json:
+def race_list(past: Sequence[RaceState], *, page: int, per_page: int, show_entrants: bool) -> Json:
     """Return a page of `past` races."""
     races = [
         {**summary(room), **({"entrants": entrants(room)} if show_entrants else {}), **_end(room)}

@@ -159,7 +159,9 @@ class FakeRoom(ChatRoom):
         self._require(self.status is RaceStatus.OPEN, "the race is closed to new entrants")
         self._require(all(e.user is not user for e in self.entrants), f"{user.name} is in the race already")
         self._require(self.team_race == (team is not None), "teams belong in team races, and only there")
-        own = None if team is None else self._team(team)
+        own = next((e.team for e in self.entrants if e.team and e.team.name == team), None)
+        if team is not None and own is None:
+            own = Team(team, f"{slug_of(team) or 'team'}-{self.site.rng.randrange(10_000):04d}")
         entrant = FakeEntrant(user, len(self.entrants), RacerStatus.NOT_READY, own)
         self.entrants.append(entrant)
         self._tell(f"{self.entrant_name(entrant)} joins the race.")
@@ -377,7 +379,3 @@ class FakeRoom(ChatRoom):
             self.recordable = not self.custom_goal
             entrant.status = RacerStatus.IN_PROGRESS
             self._tell("Race timer restarted.", highlight=True)
-
-    def _team(self, name: str) -> Team:
-        known = next((e.team for e in self.entrants if e.team and e.team.name == name), None)
-        return known or Team(name, f"{slug_of(name) or 'team'}-{self.site.rng.randrange(10_000):04d}")

@@ -71,7 +71,7 @@ class SandboxServer:
         }
         app = Starlette(
             routes=[
-                Route(CONTROL, self.usage),
+                Route(CONTROL, lambda _: JSONResponse({"commands": [*map(self._usage, self._commands)]})),
                 Route(CONTROL + "/{command}", self.command, methods=["POST"]),
                 *discord.routes(site),
                 Route("/discord", lambda _: _discord_page(site)),
@@ -100,10 +100,6 @@ class SandboxServer:
             query = HTTPConnection(scope).url.query
             self.site.requests.append(Visit(path, query, scope.get("method", "GET")))
         await self._app(scope, receive, send)
-
-    async def usage(self, request: Request) -> Response:
-        """List the commands with their arguments."""
-        return JSONResponse({"commands": [self._usage(name) for name in self._commands]})
 
     async def command(self, request: Request) -> Response:
         """Do what people do on the site's pages, with the arguments of the body."""

@@ -268,7 +268,9 @@ def _carry_out(ledger: Ledger, rebuild: Rebuild, progress: Callable[[Rebuild, in
         total = again.left()
         again.catch_up(lambda races: progress(rebuild, races, total))
     with ledger.transaction():
-        if not ledger.rebuilds.is_current(rebuild) or states_to_carry_now(ledger, board) != carried:
+        stored = ledger.rebuilds.of(board)
+        is_current = stored is not None and stored.revision == rebuild.revision
+        if not is_current or states_to_carry_now(ledger, board) != carried:
             return False
         again.catch_up()
         ledger.leaderboards.save(board)

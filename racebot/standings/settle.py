@@ -199,14 +199,9 @@ class Settler:
             leaderboards=tuple(boards.values()),
         )
 
-    def rebuild(self, board: Leaderboard) -> int:
-        """Rate all races of a leaderboard again, at once or by a rebuild. Return the number of rated races.
-
-        Raises the errors of `update_ratings`.
-        """
-        with self.ledger.transaction():
-            update_ratings(self.ledger, {board.key: START}, "asked for by `racebot rebuild`")
-            return self.ledger.ratings.count(board)
+    def rebuild(self, board: Leaderboard) -> None:
+        """Rate all races of a leaderboard again, at once or by a rebuild. Raise as `update_ratings` does."""
+        update_ratings(self.ledger, {board.key: START}, "asked for by `racebot rebuild`")
 
     def current(self, board: Leaderboard) -> Leaderboard:
         """Return a leaderboard as it is stored now: a rebuild may have changed its settings."""

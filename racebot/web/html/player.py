@@ -7,17 +7,8 @@ from typing import Any
 
 from racebot import addresses
 from racebot.addresses import OPPONENTS_ON_A_PAGE, OPPONENTS_SHOWN, link
+from racebot.queries import player as queries
 from racebot.queries.leaderboard import neighbors
-from racebot.queries.player import (
-    OpponentRecord,
-    PlayerRecord,
-    PlayerStanding,
-    compared,
-    fastest_of_goals,
-    meetings,
-    months_of,
-    run,
-)
 from racebot.queries.races import races_numbered
 from racebot.scoring.table import LeagueStanding
 from racebot.text.format import integer
@@ -50,9 +41,9 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
         board,
         **_person(request, board, record),
         peak=peak,
-        months=months_of(history),
-        wins=run(race.place == 1 for race in history),
-        fastest=fastest_of_goals(history),
+        months=queries.months_of(history),
+        wins=queries.run(race.place == 1 for race in history),
+        fastest=queries.fastest_of_goals(history),
         racer=view.racer(board, player),
         neighbors=_neighbors(request, board, record) if request.served else [],
         graph=charts.ratings([history], f"{label}: {now}"),
@@ -69,8 +60,8 @@ def on_board(request: PageRequest, board: Board, player: str) -> Content:
 
 
 def _neighbors(
-    request: PageRequest, board: Board, record: PlayerRecord
-) -> list[tuple[bool, LeagueStanding | PlayerStanding | None, OpponentRecord | None]]:
+    request: PageRequest, board: Board, record: queries.PlayerRecord
+) -> list[tuple[bool, LeagueStanding | queries.PlayerStanding | None, queries.OpponentRecord | None]]:
     """Return the players above and below a player, each with the record."""
     view, own, records = request.view, record.standing, {each.id: each for each in record.opponents}
     table = view.ordering_league(board)
@@ -139,7 +130,7 @@ def opponents(request: PageRequest, board: Board, player: str, number: int | Non
     )
 
 
-def _opponent_lists(board: Board, record: PlayerRecord) -> list[str]:
+def _opponent_lists(board: Board, record: queries.PlayerRecord) -> list[str]:
     """Return the addresses of the pages that together list a player's opponents."""
     numbers = range(1, opponent_pages(len(record.opponents)) + 1)
     return [board.address.opponents(record.standing.id, number) for number in numbers]
@@ -158,7 +149,7 @@ def on_all_boards(request: PageRequest, player: str) -> Content:
     )
 
 
-def _person(request: PageRequest, board: Board, record: PlayerRecord) -> dict[str, Any]:
+def _person(request: PageRequest, board: Board, record: queries.PlayerRecord) -> dict[str, Any]:
     address, standing = board.address, record.standing
     own = address.player(standing.id)
     all_races, all_opponents = standing.races > LAST_RACES, len(record.opponents) > OPPONENTS_SHOWN
@@ -187,8 +178,8 @@ def compare(request: PageRequest, board: Board, player: str, other: str) -> Cont
         "compare.html",
         board,
         people=people,
-        comparison=compared(request.view.ledger, board.stored, player, other),
+        comparison=queries.compared(request.view.ledger, board.stored, player, other),
         graph=charts.ratings(histories, f"Ratings of {names[0]} and {names[1]}"),
         graph_data=charts.graph_data(request.path, list(zip(names, histories, strict=True))),
-        meetings=meetings(*histories)[:MEETINGS],
+        meetings=queries.meetings(*histories)[:MEETINGS],
     )
