@@ -9,16 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from racebot.sandbox.race_state import (
-    ID_CHARACTERS,
-    Accounts,
-    Bot,
-    Clock,
-    FakeCategory,
-    RaceStatus,
-    UnknownError,
-    User,
-)
+from racebot.sandbox import race_state
 from racebot.sandbox.room import FakeRoom
 
 CLIENT_ID = "sandbox"
@@ -43,7 +34,7 @@ class Visit:
     method: str = "GET"
 
 
-class FakeSite(Accounts):
+class FakeSite(race_state.Accounts):
     """The whole state of the sandbox."""
 
     def __init__(
@@ -51,12 +42,12 @@ class FakeSite(Accounts):
         *,
         category: str = CATEGORY,
         goals: Sequence[str] = (GOAL,),
-        clock: Clock = lambda: datetime.now(UTC),
+        clock: race_state.Clock = lambda: datetime.now(UTC),
         rng: random.Random | None = None,
     ) -> None:
-        about = FakeCategory(category, list(goals))
+        about = race_state.FakeCategory(category, list(goals))
         super().__init__(about, clock, random.Random() if rng is None else rng)  # noqa: S311
-        self.bots: dict[str, Bot] = {}
+        self.bots: dict[str, race_state.Bot] = {}
         self.rooms: dict[str, FakeRoom] = {}
         self.discord: dict[str, dict[str, Any]] = {}
         """The messages of Discord's webhooks, by id, oldest first."""
@@ -70,14 +61,14 @@ class FakeSite(Accounts):
         """Every action that came over a room's socket so far."""
         self.issued_tokens: list[str] = []
         """Every token ever issued, including expired and revoked ones."""
-        self._tokens: dict[str, tuple[Bot, datetime]] = {}
+        self._tokens: dict[str, tuple[race_state.Bot, datetime]] = {}
         self.guids: dict[str, datetime] = {}
         self.bot = self.add_bot(BOT_NAME, CLIENT_ID, CLIENT_SECRET)
 
-    def rename_user(self, user: User | str, name: str) -> None:
+    def rename_user(self, user: race_state.User | str, name: str) -> None:
         self.user(user).name = name
 
-    def delete_user(self, user: User | str) -> None:
+    def delete_user(self, user: race_state.User | str) -> None:
         """Delete an account, unseen by open connections. Its entrants stay in their races, without a user."""
         self.user(user).deleted = True
 
@@ -85,14 +76,14 @@ class FakeSite(Accounts):
         """Rename a goal in the category and in all its races, as silently as `delete_user`."""
         goals = self.category.goals
         if goal not in goals:
-            raise UnknownError(f"no goal {goal!r}")
+            raise race_state.UnknownError(f"no goal {goal!r}")
         goals[goals.index(goal)] = name
         for room in self.rooms.values():
             if room.goal == goal and not room.custom_goal:
                 room.goal = name
 
-    def add_bot(self, name: str, client_id: str, client_secret: str) -> Bot:
-        self.bots[client_id] = Bot(name, client_id, client_secret)
+    def add_bot(self, name: str, client_id: str, client_secret: str) -> race_state.Bot:
+        self.bots[client_id] = race_state.Bot(name, client_id, client_secret)
         return self.bots[client_id]
 
     def open_race(
@@ -100,7 +91,7 @@ class FakeSite(Accounts):
         goal: str | None = None,
         *,
         slug: str | None = None,
-        opened_by: User | str | None = None,
+        opened_by: race_state.User | str | None = None,
         opened_by_bot: str | None = None,
         info: str = "",
         custom_goal: bool = False,
@@ -133,12 +124,12 @@ class FakeSite(Accounts):
         """Return the room with this slug or name (`category/slug`)."""
         slug = slug.removeprefix(f"{self.category.slug}/")
         if slug not in self.rooms:
-            raise UnknownError(f"no race {slug!r}")
+            raise race_state.UnknownError(f"no race {slug!r}")
         return self.rooms[slug]
 
     def past_races(self) -> list[FakeRoom]:
         """Return past races, the last ended first. An unlisted one must be recorded or have a custom goal."""
-        finished = [room for room in self.rooms.values() if room.status is RaceStatus.FINISHED]
+        finished = [room for room in self.rooms.values() if room.status is race_state.RaceStatus.FINISHED]
         listed = [room for room in finished if room.recorded or room.custom_goal or not room.unlisted]
         return sorted(listed, key=lambda room: room.ended_at or room.opened_at, reverse=True)
 
@@ -147,12 +138,12 @@ class FakeSite(Accounts):
         bot = self.bots.get(client_id)
         if bot is None or bot.client_secret != client_secret:
             return None
-        token = "".join(self.rng.choices(ID_CHARACTERS, k=30))
+        token = "".join(self.rng.choices(race_state.ID_CHARACTERS, k=30))
         self.issued_tokens.append(token)
         self._tokens[token] = (bot, self.clock() + timedelta(seconds=self.token_seconds))
         return token
 
-    def bot_for(self, token: str | None) -> Bot | None:
+    def bot_for(self, token: str | None) -> race_state.Bot | None:
         """Return the bot that a token belongs to, or None if the token is invalid."""
         bot, expires = self._tokens.get(token or "", (None, self.clock()))
         return bot if expires > self.clock() else None

@@ -10,16 +10,7 @@ from racebot.bot.room.delivery import Conversation, OutboxDelivery
 from racebot.bot.room.events import CaseEvent, Signal
 from racebot.bot.room.inbox import Inbox, RoomContext
 from racebot.logs import about
-from racebot.racetime.frames import (
-    GET_HISTORY,
-    GET_RACE,
-    ChatMessage,
-    RaceUpdate,
-    Refusal,
-    RoomSocket,
-    Unreadable,
-    join,
-)
+from racebot.racetime import frames
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +63,7 @@ class RoomWatch:
             joined_at: float | None = None
             try:
                 token = await tokens.get() if tokens else None
-                async with join(context.site.url, self.name, token, context.site.gate) as socket:
+                async with frames.join(context.site.url, self.name, token, context.site.gate) as socket:
                     joined_at = time.monotonic()
                     if not joined_before:
                         log.info("%s: joined the room", self.name)
@@ -101,36 +92,36 @@ class RoomWatch:
                 delays = retry_pauses()
             await asyncio.sleep(next(delays))
 
-    async def _listen(self, socket: RoomSocket, room: Conversation) -> None:
+    async def _listen(self, socket: frames.RoomSocket, room: Conversation) -> None:
         """Read frames and pass them on. Nothing here waits for the ledger or for another request."""
         if self._context.commands is not None:
-            await socket.send(GET_HISTORY)
+            await socket.send(frames.GET_HISTORY)
         refresh_at = time.monotonic() + REFRESH_MISSED  # the site shows the race on connecting
         after_unreadable = REFRESH_MISSED
         while True:
             event = await socket.receive(max(0.0, refresh_at - time.monotonic()))
             now = time.monotonic()
-            if isinstance(event, RaceUpdate):
+            if isinstance(event, frames.RaceUpdate):
                 if event.sent_at is not None:
                     self._context.site.set_clock(event.sent_at)
                 refresh_at = now + (REFRESH_FINISHED if event.race.status == "finished" else REFRESH_OPEN)
                 after_unreadable = REFRESH_MISSED
                 self._context.failures.recovered(f"{self.name} frames")
-            elif isinstance(event, Unreadable):
+            elif isinstance(event, frames.Unreadable):
                 self._context.failures.failed(f"{self.name} frames", f"unreadable frame: {event.reason}")
                 refresh_at = min(refresh_at, now + after_unreadable)
                 after_unreadable = min(2 * after_unreadable, REFRESH_FINISHED)
-            elif isinstance(event, ChatMessage) and event.is_system:
+            elif isinstance(event, frames.ChatMessage) and event.is_system:
                 # The site announces changes in chat, too; the race's data should follow at once.
                 refresh_at = min(refresh_at, now + REFRESH_MISSED)
-            elif isinstance(event, Refusal) and event.token_refused and room.expected is None:
+            elif isinstance(event, frames.Refusal) and event.token_refused and room.expected is None:
                 raise errors.TokenRefused("the site refuses the token")
             if event is not None:
                 room.on_event(event)
                 self._inbox.on_frame(event)
             if now >= refresh_at:
                 refresh_at = now + REFRESH_FINISHED
-                await socket.send(GET_RACE)
+                await socket.send(frames.GET_RACE)
 
     async def _speak(self, room: Conversation) -> None:
         """Deliver the outbox whenever there is work. Return once the room is done."""

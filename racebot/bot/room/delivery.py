@@ -21,18 +21,7 @@ from racebot.errors import ConnectionLost, LedgerError, TokenRefused
 from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import ChatBody, Delivery, InfoBody, MetaBody, OutboxRow, chat_messages
 from racebot.ledger.store import Ledger
-from racebot.racetime.frames import (
-    GET_HISTORY,
-    PING,
-    PONG,
-    Action,
-    ChatHistory,
-    ChatMessage,
-    RaceUpdate,
-    Refusal,
-    SocketEvent,
-    message_action,
-)
+from racebot.racetime import frames
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.text.safe import visible
@@ -54,31 +43,31 @@ MOST_REPETITIONS = 2
 HISTORY_LENGTH = 100
 """Number of messages in the site's chat history, not counting pinned ones."""
 
-Confirms = Callable[[SocketEvent], bool]
+Confirms = Callable[[frames.SocketEvent], bool]
 """Returns whether an event shows that the site carried out an action."""
 
 
 class Conversation:
     """One connection to the room: actions out, and the events that confirm or refuse them."""
 
-    def __init__(self, send: Callable[[Action], Awaitable[None]]) -> None:
+    def __init__(self, send: Callable[[frames.Action], Awaitable[None]]) -> None:
         self._send = send
         self.shown: Race | None = None
         """The race as this connection showed it last, None before its first frame."""
         self.has_sent = False
         """Whether any action was sent for the message that is being delivered."""
         self._came = asyncio.Event()
-        self.expected: tuple[Confirms, asyncio.Future[SocketEvent]] | None = None
+        self.expected: tuple[Confirms, asyncio.Future[frames.SocketEvent]] | None = None
         """What the site has yet to confirm or refuse."""
 
-    def on_event(self, event: SocketEvent) -> None:
+    def on_event(self, event: frames.SocketEvent) -> None:
         """Process an event of the room, which may confirm or refuse an action."""
-        if isinstance(event, RaceUpdate):
+        if isinstance(event, frames.RaceUpdate):
             self.shown = event.race
             self._came.set()
         if self.expected is not None:
             confirms, answer = self.expected
-            if not answer.done() and (isinstance(event, Refusal) or confirms(event)):
+            if not answer.done() and (isinstance(event, frames.Refusal) or confirms(event)):
                 answer.set_result(event)
 
     async def race(self, within: float) -> Race:
@@ -99,14 +88,14 @@ class Conversation:
                 await self._came.wait()
         self._came.set()
 
-    async def exchange(self, *sent: Action, confirms: Confirms, within: float) -> SocketEvent:
+    async def exchange(self, *sent: frames.Action, confirms: Confirms, within: float) -> frames.SocketEvent:
         """Send actions, and return the event that confirms or refuses them.
 
         Raises:
             ConnectionLost: the socket closed, or no such event comes within so many seconds.
             TokenRefused: the site refuses the token.
         """
-        answer: asyncio.Future[SocketEvent] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[frames.SocketEvent] = asyncio.get_running_loop().create_future()
         self.expected = confirms, answer
         try:
             for action in sent:
@@ -118,7 +107,7 @@ class Conversation:
             raise ConnectionLost(f"no answer within {within:g} s") from None
         finally:
             self.expected = None
-        if isinstance(event, Refusal) and event.token_refused:
+        if isinstance(event, frames.Refusal) and event.token_refused:
             raise TokenRefused("the site refuses the token")
         return event
 
@@ -144,7 +133,7 @@ class OutboxDelivery:
     _rows: Sequence[OutboxRow] = ()
     _row: OutboxRow = field(init=False)
     """The message that is being delivered, one of `_rows`."""
-    _answers: deque[tuple[Action, float]] = field(default_factory=deque)
+    _answers: deque[tuple[frames.Action, float]] = field(default_factory=deque)
     """Answers, and when they expire. They are kept in memory only, since players can ask again."""
 
     def answer(self, text: str, asked_in: str) -> None:
@@ -154,7 +143,7 @@ class OutboxDelivery:
         answer, even after a restart.
         """
         guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self.bot}:answer:{asked_in}")
-        self._answers.append((message_action(text, str(guid)), time.monotonic() + ANSWER_EXPIRES))
+        self._answers.append((frames.message_action(text, str(guid)), time.monotonic() + ANSWER_EXPIRES))
 
     async def deliver(self, room: Conversation) -> None:
         """Deliver all open messages in order, then the answers. Raise as `Conversation.exchange` does."""
@@ -218,7 +207,7 @@ class OutboxDelivery:
             return
         elif not await self._mark_sent():
             return
-        message = message_action(body.text, row.message.guid, buttons=body.buttons)
+        message = frames.message_action(body.text, row.message.guid, buttons=body.buttons)
         await self._conclude(await self._exchange(message, confirms=_echo_of(body.text)))
 
     async def _send_meta(self, body: MetaBody) -> None:
@@ -228,7 +217,9 @@ class OutboxDelivery:
             await self._mark(Delivery.DELIVERED)
         elif await self._mark_sent():
             # The site merges the keys into its own.
-            await self._conclude(await self._exchange(Action("setmeta", keys), PING, confirms=_is_pong))
+            await self._conclude(
+                await self._exchange(frames.Action("setmeta", keys), frames.PING, confirms=_is_pong)
+            )
 
     async def _send_info(self, row: OutboxRow, body: InfoBody) -> None:
         until = time.monotonic() + min(INFO_WITHIN, self.within)
@@ -247,12 +238,12 @@ class OutboxDelivery:
                 Delivery.DROPPED, "the info box has it, has no room for it, or is left to others"
             )
         elif await self._mark_sent():
-            sent = Action("setinfo", {"info_bot": text})
+            sent = frames.Action("setinfo", {"info_bot": text})
             await self._conclude(await self._exchange(sent, confirms=_shows_info(text)))
 
-    async def _conclude(self, event: SocketEvent) -> None:
+    async def _conclude(self, event: frames.SocketEvent) -> None:
         """Store whether the site carried the message out or refused it."""
-        if not isinstance(event, Refusal):
+        if not isinstance(event, frames.Refusal):
             await self._mark(Delivery.DELIVERED)
             return
         reason, kind = "; ".join(event.errors), self._row.message.kind
@@ -262,12 +253,14 @@ class OutboxDelivery:
             messages, now = self.ledger.messages, self.clock()
             await self.call(messages.drop_waiting, self.name, "chat", now, "chat is closed")
 
-    async def _history(self) -> Sequence[ChatMessage]:
+    async def _history(self) -> Sequence[frames.ChatMessage]:
         """Return the last messages of chat, or none if the site refuses to show them."""
-        event = await self._exchange(GET_HISTORY, confirms=lambda event: isinstance(event, ChatHistory))
-        return event.messages if isinstance(event, ChatHistory) else ()
+        event = await self._exchange(
+            frames.GET_HISTORY, confirms=lambda event: isinstance(event, frames.ChatHistory)
+        )
+        return event.messages if isinstance(event, frames.ChatHistory) else ()
 
-    async def _exchange(self, *sent: Action, confirms: Confirms) -> SocketEvent:
+    async def _exchange(self, *sent: frames.Action, confirms: Confirms) -> frames.SocketEvent:
         return await self._room.exchange(*sent, confirms=confirms, within=self.within)
 
     async def _mark_sent(self) -> bool:
@@ -278,7 +271,7 @@ class OutboxDelivery:
     async def _mark(self, state: Delivery, detail: str | None = None) -> None:
         await self.call(self.ledger.messages.mark, self._row, state, self.clock(), detail)
 
-    def _arrived(self, text: str, history: Sequence[ChatMessage]) -> bool:
+    def _arrived(self, text: str, history: Sequence[frames.ChatMessage]) -> bool:
         """Return whether the history shows this message, apart from earlier ones with the same text.
 
         Compares texts and counts messages, because the site's clock or ours may be wrong.
@@ -295,23 +288,25 @@ class OutboxDelivery:
         if time.monotonic() <= expires and not race.recorded:
             # If the connection is lost, it is sent again: the site ignores a guid that it knows.
             within = min(ANSWER_WITHIN, self.within)
-            event = await room.exchange(message, PING, confirms=_is_pong, within=within)
-            if isinstance(event, Refusal):
+            event = await room.exchange(message, frames.PING, confirms=_is_pong, within=within)
+            if isinstance(event, frames.Refusal):
                 log.warning("%s: the site refused an answer: %s", self.name, "; ".join(event.errors))
         self._answers.popleft()
 
 
-def _is_pong(event: SocketEvent) -> bool:
-    return event == PONG
+def _is_pong(event: frames.SocketEvent) -> bool:
+    return event == frames.PONG
 
 
 def _echo_of(text: str) -> Confirms:
     """Recognise our own message by its visible text, since the site may drop invisible characters."""
     words = visible(text).split()
 
-    def echo(event: SocketEvent) -> bool:
+    def echo(event: frames.SocketEvent) -> bool:
         return (
-            isinstance(event, ChatMessage) and event.bot is not None and visible(event.text).split() == words
+            isinstance(event, frames.ChatMessage)
+            and event.bot is not None
+            and visible(event.text).split() == words
         )
 
     return echo
@@ -321,4 +316,4 @@ def _shows_info(text: str) -> Confirms:
     def lines(info: str) -> list[str]:
         return [visible(line).strip() for line in info.strip().splitlines()]
 
-    return lambda event: isinstance(event, RaceUpdate) and lines(event.race.info_bot) == lines(text)
+    return lambda event: isinstance(event, frames.RaceUpdate) and lines(event.race.info_bot) == lines(text)

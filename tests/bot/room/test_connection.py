@@ -172,7 +172,7 @@ async def scene(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     made = Scene(ledger)
     for module in (connection, inbox):
         monkeypatch.setattr(module, "retry_pauses", lambda: itertools.repeat(0.001))
-    monkeypatch.setattr(connection, "join", made.join)
+    monkeypatch.setattr("racebot.racetime.frames.join", made.join)
     async with made.site:
         yield made
 
