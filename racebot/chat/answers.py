@@ -26,8 +26,7 @@ class Answers:
     def answer(self, command: ParsedCommand, race: Race, asker: NamedPlayer, *, moderator: bool) -> str:
         """Answer a command; an empty string is no answer. `moderator`: the asker moderates the category.
 
-        Raises:
-            LedgerError: the ledger cannot be read.
+        Raise `LedgerError` if the ledger cannot be read.
         """
         texts = self.settings.texts
         if command.command is Command.HELP:

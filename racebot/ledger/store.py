@@ -92,8 +92,7 @@ class Ledger:
     def open_to_read(cls, path: Path) -> Ledger:
         """Open the ledger at `path` read-only, even while a worker writes to it.
 
-        Raises:
-            LedgerError: the file is missing, not accessible, not a ledger, or from another version.
+        Raise `LedgerError` if the file is missing, not accessible, not a ledger, or from another version.
         """
         _find(path, create=False)
         try:
@@ -123,8 +122,7 @@ class Ledger:
     def back_up(self, folder: Path, *, keep: int, now: datetime) -> Path:
         """Copy the ledger while it is in use, delete all but the `keep` newest copies, and return the path.
 
-        Raises:
-            LedgerUnavailable: the folder cannot be written, the disk is full, or the copy is not intact.
+        Raise `LedgerUnavailable` if the folder cannot be written, the disk is full, or the copy is damaged.
         """
         target = copy_to(folder, self.connection.db.conn, self.path.stem, now)
         delete_old(folder, self.path.stem, keep=keep, now=now)

@@ -23,10 +23,7 @@ def counted_results(ledger: Ledger, board: Leaderboard) -> Iterator[RaceResult]:
     A race that was recorded after a later one ends just after it here, since imported races count by their
     end. Players have the names that the ledger shows now; hidden and forgotten ones are `hidden-1` and so on.
     The pattern that an opener's name matches stands for the name, which may be a forgotten one. Each says on
-    which leaderboard it counts.
-
-    Raises:
-        DamagedRaceError: a stored result does not match its fingerprint.
+    which leaderboard it counts. A stored result that does not match its fingerprint is a `DamagedRaceError`.
     """
     hidden, profiles = ledger.people.hidden(), ledger.profiles.all()
     aliases, player = dict[str, str](), cache(ledger.players.get)

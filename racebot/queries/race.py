@@ -153,8 +153,7 @@ class RaceReport:
 def race_report(ledger: Ledger, name: str) -> RaceReport:
     """Read a race by its name, with or without its category, and explain each change of a rating.
 
-    Raises:
-        NoSuchEntryError: the ledger has no recorded race of that name.
+    If the ledger has no recorded race of that name, raise `NoSuchEntryError`.
     """
     stored, withheld = ledger.races.find(name), ledger.people.withheld()
     result = ledger.people.masked(stored.result) if withheld else stored.result

@@ -76,8 +76,7 @@ def as_json(model: Any) -> dict[str, ParameterValue]:
 def from_mapping(model: type[Any], values: Parameters) -> dict[str, Any]:
     """Validate and convert parameters. Numbers may be text, as in environment variables.
 
-    Raises:
-        ModelError: a name is unknown or a value is invalid. The message lists the valid names.
+    If a name is unknown or a value is invalid, raise a `ModelError` that lists the valid names.
     """
     known, former = {f.name: f for f in declared(model)}, getattr(model, "former", {})
     converted: dict[str, Any] = {}

@@ -52,8 +52,7 @@ def rating_teams() -> str:
 def create(key: str, parameters: Parameters | None = None) -> RatingModel:
     """Create a model from its key and the parameters that differ from its defaults.
 
-    Raises:
-        ModelError: a key, parameter or value is invalid. The message lists the valid ones.
+    If a key, parameter or value is invalid, raise a `ModelError` that lists the valid ones.
     """
     if key in OFFLINE:
         raise ModelError(f"{key} {OFFLINE[key]}")

@@ -324,10 +324,8 @@ async def serve(
     """Serve a site inside a running program, and yield its address, such as `http://127.0.0.1:41234`.
 
     Port 0 takes any free port. `certificate` is a PEM file with certificate and key, and turns on TLS. `ws`
-    is uvicorn's protocol for sockets. `options` are those of `SandboxServer`.
-
-    Raises:
-        OSError: the address is not available.
+    is uvicorn's protocol for sockets. `options` are those of `SandboxServer`. If the address is
+    not available, raise `OSError`.
     """
     # Bind here, because uvicorn exits the program when it cannot bind.
     listener = socket.create_server((HOST, port))

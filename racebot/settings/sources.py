@@ -126,8 +126,7 @@ def secret_files(directory: Path) -> list[Path]:
 def _written(env_file: Path) -> tuple[dict[str, str], dict[str, str]]:
     """Return the variables of `.env`, and those of the environment, each by upper-case name.
 
-    Raises:
-        SettingsError: `.env` or a variable is not UTF-8, or a line of `.env` is not an assignment.
+    Raise `SettingsError` if `.env` or a variable is not UTF-8, or a line of `.env` is not an assignment.
     """
     values: dict[str, str] = {}
     try:

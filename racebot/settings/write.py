@@ -62,10 +62,8 @@ def replace_file(
 ) -> None:
     """Replace a file in one step. Its owner, group and mode stay, except for the bits of `hidden`.
 
-    By default, only the owner can read it. `check` gets the draft first, and may raise an error.
-
-    Raises:
-        OSError: the file or its folder cannot be written.
+    By default, only the owner can read it. `check` gets the draft first, and may raise an error. If the
+    file or its folder cannot be written, raise `OSError`.
     """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     draft = Path(name)
@@ -109,8 +107,7 @@ def edit_leaderboards(
 ) -> None:
     """Let `change` edit the leaderboards' tables of racebot.toml, and `check` a draft of the file.
 
-    Raises:
-        SettingsError: the file cannot be read or written.
+    Raise `SettingsError` if the file cannot be read or written.
     """
     try:
         document = tomlkit.parse(toml.read_text(encoding="utf-8"))

@@ -41,10 +41,8 @@ async def backfill(
 
     `progress` is called with each page's number, the number of pages, and the races found so far; `note` with
     what is wrong with each page, race and room that is left out since it cannot be read; `before_commit` at
-    the end of the transaction that rates the races. If that fails, nothing is rated.
-
-    Raises:
-        SiteError: the site stays unreachable or keeps failing.
+    the end of the transaction that rates the races. If that fails, nothing is rated. Raise `SiteError` if the
+    site stays unreachable or keeps failing.
     """
     found: dict[str, RaceResult] = {}
     if settler.rules.needs_list(category):

@@ -169,8 +169,7 @@ def current_rater(
 def states_to_carry(ledger: Ledger, board: Leaderboard, moment: datetime | None) -> dict[str, State]:
     """Compute what players carry over into a leaderboard from all races of its source before `moment`.
 
-    Raises:
-        ModelError: its source has another model, or the model cannot carry over.
+    Raise `ModelError` if its source has another model, or the model cannot carry over.
     """
     source = ledger.leaderboards.source(board)
     if board.carry is None or source is None or moment is None:

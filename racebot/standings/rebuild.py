@@ -176,8 +176,7 @@ class RatedAgain:
     def catch_up(self, progress: Callable[[int], None] = lambda _: None) -> None:
         """Rate all stored races that are not rated yet. A further call rates those stored since.
 
-        Raises:
-            DamagedRaceError: a stored result does not match its fingerprint.
+        Raise `DamagedRaceError` if a stored result does not match its fingerprint.
         """
         started, before = time.monotonic(), len(self._rows)
         while races := list(self._ledger.races.of(self._board, self._last, limit=BATCH)):

@@ -54,8 +54,7 @@ class Groups(NamedTuple):
 class SingleParameterModel(RatingModel, ABC):
     """Base class of models with one rating per player. In a sweep, entries of `knots` and `rates` are arrays.
 
-    Raises:
-        ModelError: on creation, if the knots do not ascend or do not match the rates.
+    On creation, knots that do not ascend or do not match the rates are a `ModelError`.
     """
 
     key: ClassVar[str]

@@ -118,9 +118,7 @@ class TrueSkill(KernelModel, PredictsPerformance):
     """TrueSkill. Except for `unfinished`, the defaults are those of racetime.gg, which ranks by μ − 2σ.
 
     The source has the same priors, β and γ (here `tau`), ranks by μ − 3σ, and names no draw probability.
-
-    Raises:
-        ModelError: on creation, if the draw probability is not below 1.
+    On creation, a draw probability that is not below 1 is a `ModelError`.
     """
 
     key: ClassVar[str] = "trueskill"
