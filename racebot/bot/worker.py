@@ -207,15 +207,12 @@ class Worker:
             ("past races", category.past_races, settings.list_every),
             ("pending", category.pending, settings.rooms_every),
         ):
-            jobs.every(seconds, self._unless_suspended(category, job), f"{category.slug} {name}")
-        read = self._unless_suspended(category, category.all_past_races)
+            jobs.every(seconds, partial(self._run, category, job), f"{category.slug} {name}")
+        read = partial(self._run, category, category.all_past_races)
         jobs.nightly(PAST_RACES_HOUR, read, f"{category.slug} all past races", at_once=True)
 
-    def _unless_suspended(self, category: CategoryWorker, job: Job) -> Job:
-        async def run() -> bool | None:
-            return False if self._health.is_suspended(category.slug) else await job()
-
-        return run
+    async def _run(self, category: CategoryWorker, job: Job) -> bool | None:
+        return False if self._health.is_suspended(category.slug) else await job()
 
     def _add_ledger_jobs(self, ledger: Ledger, jobs: Jobs) -> None:
         settings = self._settings

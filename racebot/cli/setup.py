@@ -171,7 +171,6 @@ def _save(before: Settings, answers: Mapping[str, Any]) -> Settings:
 
 
 def _text(value: Any) -> str:
-    """Return a setting's value as it is written in `.env`."""
     return value.get_secret_value() if isinstance(value, SecretStr) else str(value or "")
 
 

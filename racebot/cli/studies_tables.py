@@ -44,7 +44,6 @@ def evaluations(console: Console, reports: Reports, *, full: bool) -> None:
 
 
 def _standings(console: Console, report: Report) -> None:
-    """Print each model's main figures, with their differences to the model with the fewest wrong pairs."""
     headings = (">Misordered", ">to the best", ">Log loss", ">to the best", ">Calib.\nerror")
     draws = console.is_terminal and console.width >= WITH_BARS and not console.options.ascii_only
     bars = _bars(report) if draws else {}

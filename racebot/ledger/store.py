@@ -10,10 +10,9 @@ import os
 import sqlite3
 import time
 from collections.abc import Generator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
 from urllib.parse import urlsplit
 
 from sqlite_utils.db import Database
@@ -35,7 +34,7 @@ TIMEOUT = 10.0
 """Seconds to wait for another program that writes to the database."""
 
 
-class Ledger:
+class Ledger(AbstractContextManager["Ledger"]):
     """Reads and writes the database, through one attribute for each table or group of tables.
 
     Use `Ledger.open`; close it, or use it as a context manager.
@@ -144,9 +143,6 @@ class Ledger:
     def revision(self) -> tuple[int, ...]:
         """Token that changes whenever ratings or orders may have changed."""
         return self.connection.ratings_written, self.orders.last(), self.data_version()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()

@@ -77,7 +77,6 @@ def csv_text(results: Iterable[RaceResult]) -> str:
 
 
 def _rows(result: RaceResult) -> Iterator[dict[str, Any]]:
-    """Yield the values of the columns of `EXPORTED` for each entrant."""
     times = {"ended_at": exact_time(result.ended_at)}
     if result.started_at is not None:
         times["started_at"] = exact_time(result.started_at)

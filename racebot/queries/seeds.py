@@ -147,7 +147,6 @@ def _places(ledger: Ledger, board: Leaderboard, listing: Listing) -> tuple[dict[
 
 
 def _note(seed: Seed, listed: int, standing: Standing | None, listing: Listing, level: str) -> Iterator[str]:
-    """Yield the reasons for a seed."""
     if seed.place is not None:
         yield f"place {seed.place} of {listed}"
     elif listing.ordering is not None:

@@ -9,11 +9,11 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import Any, Self
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -54,7 +54,7 @@ class Gate:
         """Held by the one room that asks the site whether it still exists. All at once would block others."""
 
 
-class Site:
+class Site(AbstractAsyncContextManager["Site"]):
     """Client of one site, which returns its JSON as typed values.
 
     Args:
@@ -92,9 +92,6 @@ class Site:
         self._turn = asyncio.Lock()
         self._last_start = float("-inf")
         self._http = Http(self.url, self.url, transport=transport)
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self._http.__aexit__(*exc)

@@ -7,9 +7,10 @@ import asyncio
 import ssl
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Self
+from typing import Any
 
 import httpx
 
@@ -38,7 +39,7 @@ class Response:
     body: bytes = b""
 
 
-class Http:
+class Http(AbstractAsyncContextManager["Http"]):
     """Asks one server, which errors call `name`. It follows no redirect, and decodes gzip only.
 
     Args:
@@ -65,9 +66,6 @@ class Http:
             verify=tls_context() if transport is None else True,
             transport=transport,
         )
-
-    async def __aenter__(self) -> Self:
-        return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self._client.aclose()

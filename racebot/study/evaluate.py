@@ -157,7 +157,7 @@ def evaluate(
 
 
 def _report(history: History, runs: Sequence[_Run], since: datetime | None) -> Report:
-    whole, first = Field.of(history), _first(history, since)
+    whole, first = Field.of(history), _first_judged(history, since)
     race, of_runs = whole.pair_race(), dict[str, Tallies]()
     for run in runs:
         rating, loss = run.predictions.rating, log_loss(run.predictions.probability)
@@ -174,8 +174,7 @@ def _report(history: History, runs: Sequence[_Run], since: datetime | None) -> R
     return Report(len(history) - first, len(history.players), evaluations, compared, best, margins)
 
 
-def _first(history: History, since: datetime | None) -> int:
-    """Return the index of the first race to judge."""
+def _first_judged(history: History, since: datetime | None) -> int:
     return 0 if since is None else sum(race.ended_at < since for race in history.races)
 
 
@@ -193,7 +192,7 @@ class _Run:
 
 def _run(history: History, entry: Entry, since: datetime | None, earlier: Earlier | None) -> _Run:
     model = entry.own or create(entry.model, entry.parameters)
-    whole, first = Field.of(history), _first(history, since)
+    whole, first = Field.of(history), _first_judged(history, since)
     table = at_start(model, history, earlier)
     steps = list(replay(model, history, table))
     ratings, probabilities = [np.empty(0)], [np.empty(0)]
