@@ -26,10 +26,8 @@ from racebot.study import evaluate as judging, history as past
 from racebot.study.fit import ODDS_FROM
 from racebot.study.history import History
 
-TRUSTED = 2.0
-"""Mean error of the odds, in percentage points, up to which the verdict trusts them."""
-MOST_NAMED = 4
-"""Most models that the verdict names as equal."""
+TRUSTED = 2.0  # mean error of the odds, in percentage points, up to which the verdict trusts them
+MOST_NAMED = 4  # most models that the verdict names as equal
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
 

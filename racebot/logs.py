@@ -21,13 +21,11 @@ from racebot.text.safe import printable
 
 _race: ContextVar[str | None] = ContextVar("race", default=None)
 log = logging.getLogger(__name__)
-FIRST_PAUSE = 60.0
-"""Seconds from the first line about a failure to the second, if it goes on."""
+FIRST_PAUSE = 60.0  # seconds from the first line about a failure to the second, if it goes on
 GROWTH = 4
 LONGEST_PAUSE = 6 * 3600.0
 """Longest time between two lines. A failure that has not been seen for longer than that is a new one."""
-MOST = 1000
-"""Most failures to remember; the site's data may bring ever new ones."""
+MOST = 1000  # most failures to remember; the site's data may bring ever new ones
 CURRENT, NAMED = 3600.0, 3
 """Seconds for which a failure counts as current, and how many of its sources are named."""
 

@@ -21,8 +21,7 @@ from racebot.study.tuning import Tuned, along
 FORMATS = (".svg", ".png", ".pdf", ".html")
 OPENED = "racebot-plot.html"
 """The picture that `--plot` without a name draws in a temporary folder, and opens."""
-PLAYERS = 10
-"""Most players whose points over time are drawn."""
+PLAYERS = 10  # most players whose points over time are drawn
 BESIDE: dict[str, Any] = {"fontsize": "small", "loc": "center left", "bbox_to_anchor": (1, 0.5)}
 
 

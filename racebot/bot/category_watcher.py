@@ -34,8 +34,7 @@ LOOK_BACK = timedelta(days=14)
 """How far back to read the list of past races, to find races that are recorded late."""
 FULL_READ_AFTER = timedelta(days=6.5)
 """Age at which the nightly look reads the whole list of past races again: once a week."""
-LONGEST_WAIT = 600.0
-"""Seconds for which a goal that may be an old one waits for the list of past races."""
+LONGEST_WAIT = 600.0  # seconds for which a goal that may be an old one waits for the list of past races
 
 
 @dataclass(frozen=True)

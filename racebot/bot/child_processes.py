@@ -10,8 +10,7 @@ from racebot.errors import RacebotError, reason
 
 log = logging.getLogger(__name__)
 
-TIMEOUT = 900.0
-"""Seconds that an export may take."""
+TIMEOUT = 900.0  # seconds that an export may take
 
 
 @dataclass

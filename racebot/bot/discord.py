@@ -47,21 +47,16 @@ from racebot.text.safe import in_markdown, plain, printable
 
 log = logging.getLogger(__name__)
 
-SEND_EVERY = 1.0
-"""Seconds between looks for messages to post or edit."""
-AT_ONCE = 5
-"""Most messages to send in one look, so that a new race does not wait for many old ones."""
+SEND_EVERY = 1.0  # seconds between looks for messages to post or edit
+AT_ONCE = 5  # most messages to send in one look, so that a new race does not wait for many old ones
 TIMEOUT, LONGEST_PAUSE = 30.0, 3600.0
-POST_WITHIN = 1.0
-"""Seconds that a bot that stops waits for the id of a message which it just posted."""
+POST_WITHIN = 1.0  # seconds that a bot that stops waits for the id of a message which it just posted
 LARGEST_ANSWER = 2**20
 REFUSALS = {401, 403, 404}
 UNKNOWN_MESSAGE = 10008  # https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
 GONE = "Discord refuses the webhook: it was deleted, or its address is wrong"
-ALL = "Discord"
-"""The name of all webhooks, where one limit holds for them."""
-MOST_ENTRIES = 10
-"""Most entries that an embed lists."""
+ALL = "Discord"  # the name of all webhooks, where one limit holds for them
+MOST_ENTRIES = 10  # most entries that an embed lists
 TITLE_LIMIT, DESCRIPTION_LIMIT, TOTAL_LIMIT, MOST_EMBEDS = 100, 4096, 6000, 10
 COLORS = (0x2C4BB8, 0x0F766E, 0x7C3AED, 0xB45309, 0xBE185D, 0x4D7C0F)
 

@@ -18,8 +18,7 @@ from racebot.logs import FailureLog
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
 GROWTH = 1.6
-MOST_ITEMS = 1000
-"""Most items to remember; the site's data may bring ever new ones."""
+MOST_ITEMS = 1000  # most items to remember; the site's data may bring ever new ones
 
 
 def retry_pauses() -> Iterator[float]:
@@ -97,10 +96,8 @@ class Backoff:
         self._until.pop(item, None)
 
 
-SUSPENDED_FOR = 60.0
-"""Seconds that a category rests after the site refused it."""
-MOST_FAILURES = 100
-"""Most failures to write into the heartbeat."""
+SUSPENDED_FOR = 60.0  # seconds that a category rests after the site refused it
+MOST_FAILURES = 100  # most failures to write into the heartbeat
 
 
 @dataclass

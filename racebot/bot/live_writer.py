@@ -28,10 +28,8 @@ from racebot.settings.model import Settings
 from racebot.standings.rater import current_states
 from racebot.standings.settle import Settler
 
-WRITE_EVERY = 10.0
-"""Seconds between two writes when nothing changes, so that readers can tell a dead worker."""
-GATHER = 0.3
-"""Seconds to wait after a change, since changes come in groups."""
+WRITE_EVERY = 10.0  # seconds between two writes when nothing changes, so that readers can tell a dead worker
+GATHER = 0.3  # seconds to wait after a change, since changes come in groups
 FORGET_UNSEEN = timedelta(minutes=15)
 """Age at which an unfinished room is dropped. The bot asks a silent room for its race every five minutes."""
 FORGET_FINISHED = timedelta(days=2)

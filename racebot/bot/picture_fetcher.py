@@ -19,16 +19,11 @@ SIZE = 128
 """Most pixels in the width and height of a stored picture. The site recommends avatars of 100 x 100."""
 QUALITY = 72
 """Of WebP. Pages draw most pictures at a quarter of their size, where more would not be seen."""
-MOST_BYTES = 4 * 2**20
-"""Larger files are refused."""
-MOST_PIXELS = 2048 * 2048
-"""Most pixels of a picture to decode, at 4 bytes each in some copies."""
-AT_ONCE = 200
-"""Most pictures to fetch in one run."""
-TIMEOUT = 10.0
-"""Seconds."""
-PAUSE = 0.2
-"""Seconds between two requests."""
+MOST_BYTES = 4 * 2**20  # larger files are refused
+MOST_PIXELS = 2048 * 2048  # most pixels of a picture to decode, at 4 bytes each in some copies
+AT_ONCE = 200  # most pictures to fetch in one run
+TIMEOUT = 10.0  # seconds
+PAUSE = 0.2  # seconds between two requests
 
 _TYPES = {"image/png": "PNG", "image/jpeg": "JPEG", "image/gif": "GIF", "image/webp": "WEBP"}
 

@@ -35,24 +35,18 @@ from racebot.standings.settle import Settler
 
 log = logging.getLogger(__name__)
 
-SHUTDOWN_WITHIN = 8.0
-"""Seconds to wait for the rooms to close."""
+SHUTDOWN_WITHIN = 8.0  # seconds to wait for the rooms to close
 RETENTION_EVERY = 86_400.0
-REBUILDS_EVERY = 1.0
-"""Seconds between checks for leaderboards that must be rated again."""
-ODDS_EVERY = 60.0
-"""Seconds between checks for leaderboards whose odds are out of date."""
-PAGES_EVERY = 2.0
-"""Seconds between checks whether the exported pages are out of date."""
+REBUILDS_EVERY = 1.0  # seconds between checks for leaderboards that must be rated again
+ODDS_EVERY = 60.0  # seconds between checks for leaderboards whose odds are out of date
+PAGES_EVERY = 2.0  # seconds between checks whether the exported pages are out of date
 PAGES_REST = 4.0
 """Pause after an export, as a multiple of its duration, so that exports leave time for other programs."""
-PICTURES_EVERY = 600.0
-"""Seconds between looks for new avatars."""
+PICTURES_EVERY = 600.0  # seconds between looks for new avatars
 BELIEVED_AFTER = 3
 """How many times the site must refuse a category before we believe it: a proxy before it may have erred."""
 BACKUP_HOUR, PAST_RACES_HOUR = 4, 5  # UTC
-CHECK_CLOCK_EVERY = 5.0
-"""Seconds between two looks at the wall clock."""
+CHECK_CLOCK_EVERY = 5.0  # seconds between two looks at the wall clock
 STOP_WITHIN = 1.5
 """Seconds that cancelled jobs have to end. A message that is being posted takes one."""
 

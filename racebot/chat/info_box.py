@@ -11,8 +11,7 @@ from racebot.standings.settle import RatedRace
 from racebot.text.safe import plain, visible, without_domains
 
 INFO_LIMIT = 1000
-MOST_ENTRIES = 8
-"""Most entrants to list in the info box, which pushes the race's results down."""
+MOST_ENTRIES = 8  # most entrants to list in the info box, which pushes the race's results down
 META_LIMIT = 2048
 META_KEY = "racebot"
 

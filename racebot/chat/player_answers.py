@@ -22,8 +22,7 @@ from racebot.settings.texts import Texts
 from racebot.text.format import Count, integer, signed, timer
 from racebot.text.safe import plain
 
-FIRST, FAVORITES = 5, 8
-"""How many players of a leaderboard to name, and how many entrants by their chances."""
+FIRST, FAVORITES = 5, 8  # how many players of a leaderboard to name, and how many entrants by their chances
 
 
 def rating(context: Context, person: NamedPlayer, race: Race) -> str:

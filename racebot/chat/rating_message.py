@@ -19,8 +19,7 @@ from racebot.text.safe import plain
 
 MESSAGE_LIMIT = 1000
 EDITS = ("time", "dq", "dnf", "done")
-MOST_EDITS = 2
-"""Most edits that a correction lists one by one."""
+MOST_EDITS = 2  # most edits that a correction lists one by one
 
 Entries = Mapping[str, Mapping[str, str]]
 """The entries of an announcement: texts by user id, by leaderboard."""

@@ -15,8 +15,7 @@ from racebot import errors
 from racebot.cli.commands import app
 from racebot.text.safe import printable
 
-MAY_PASS = 75
-"""Exit code of a failure that may be temporary: EX_TEMPFAIL of sysexits.h."""
+MAY_PASS = 75  # exit code of a failure that may be temporary: EX_TEMPFAIL of sysexits.h
 
 
 def main() -> None:

@@ -36,8 +36,7 @@ from racebot.text.safe import printable
 
 TAGS = ("gamertag", "player", "entrant", "name")
 """Columns of start.gg's export with the entrants, without spaces and in lower case."""
-NUMBERED = {"goals", "custom_goals", "info"}
-"""Conditions that often have the season's number in them."""
+NUMBERED = {"goals", "custom_goals", "info"}  # conditions that often have the season's number in them
 NOT_COPIED = {"name", "from", "until", "rooms", "carry_over"}
 DONE = {"add": "added", "close": "closed", "reopen": "open again", "remove": "removed"}
 Step = Literal["create", "add", "close", "reopen", "remove", "show", "list"]

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from racebot.racetime.client import Site
 
 Category = Annotated[str | None, typer.Option(help="The category's slug. Overrides RACEBOT_CATEGORY.")]
-USUAL_DAYS = 30
-"""Days of past rooms to show, without `--since`."""
+USUAL_DAYS = 30  # days of past rooms to show, without `--since`
 
 
 @loaded.command()

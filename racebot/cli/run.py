@@ -26,8 +26,7 @@ from racebot.text.format import counted, span
 if TYPE_CHECKING:
     from racebot.web.site.ledger_view import Publication
 
-DEMO_CATEGORY = "sandbox"
-"""The category of a demo's races."""
+DEMO_CATEGORY = "sandbox"  # the category of a demo's races
 
 
 @loaded.command()

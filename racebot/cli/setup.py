@@ -40,8 +40,7 @@ from racebot.text.parse import did_you_mean
 from racebot.text.safe import printable
 
 COLORS = {"ok": "green", "note": "yellow", "wrong": "red"}
-NONE = "none"
-"""The answer of people who have no bot."""
+NONE = "none"  # the answer of people who have no bot
 
 
 @loaded.command()
@@ -279,12 +278,10 @@ def _without_secrets(settings: Settings) -> Any:
 
 
 _SECRETS = re.compile("client_secret|/webhooks/")
-QUOTED = re.compile(r"""(['"]).*?\1""")
-"""What a problem quotes: a value may be a secret in the wrong place."""
+QUOTED = re.compile(r"""(['"]).*?\1""")  # what a problem quotes: a value may be a secret in the wrong place
 IDS: Any = {"client_id": True, "categories": {"__all__": {"client_id"}}}
 IN_DOCKER = Path("/.dockerenv").exists()
-LARGEST_CLOCK_ERROR = 30
-"""Most seconds between this machine's clock and the site's."""
+LARGEST_CLOCK_ERROR = 30  # most seconds between this machine's clock and the site's
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ _print = partial(
     print_rows, box=None, padding=(0, 1, 0, 0), title_style="bold", header_style="dim", end="\n\n"
 )
 _plain = partial(to_jsonable_python, inf_nan_mode="null", fallback=list)  # of arrays
-BAR, WITH_BARS = 24, 100
-"""Columns of the longest bar, and of the narrowest terminal with bars."""
+BAR, WITH_BARS = 24, 100  # columns of the longest bar, and of the narrowest terminal with bars
 
 
 def evaluations(console: Console, reports: Reports, *, full: bool) -> None:

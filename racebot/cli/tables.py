@@ -31,8 +31,7 @@ if TYPE_CHECKING:  # a command loads only the reports that it prints
     from racebot.standings.improve import Move
 
 NO_BOARDS = "No leaderboards yet: no race has been rated."
-STATUS_LINES = 20
-"""Most entries that `status` lists per heading."""
+STATUS_LINES = 20  # most entries that `status` lists per heading
 
 
 def print_leaderboard(console: Console, report: LeaderboardReport, limit: int | None = None) -> None:

@@ -36,13 +36,11 @@ DEMO_DATABASE = Path("state/demo.db")
 SHOWN_PLAYERS = 12
 RACERS = 24
 PAST_RACES = 200
-SETTLE_WITHIN = 60.0
-"""Most seconds to wait for the bot after the last race."""
+SETTLE_WITHIN = 60.0  # most seconds to wait for the bot after the last race
 LEAGUE = LeaderboardSettings(
     name="Orb League", custom_goals=("Orb League*",), counts="finished", grace=timedelta(seconds=1)
 )
-WIDEST = 100
-"""Columns that chat fills at most."""
+WIDEST = 100  # columns that chat fills at most
 
 
 @loaded.command()

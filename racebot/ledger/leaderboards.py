@@ -22,10 +22,8 @@ from racebot.ledger.rows import (
     states_of,
 )
 
-ODDS_FROM = 20
-"""Fewest races to fit a leaderboard's odds."""
-FIT_AGAIN_AT = 1.25
-"""Races to fit the odds again, as a multiple of those at the last fit."""
+ODDS_FROM = 20  # fewest races to fit a leaderboard's odds
+FIT_AGAIN_AT = 1.25  # races to fit the odds again, as a multiple of those at the last fit
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,8 +129,7 @@ def health_timeout(rooms_every: float) -> timedelta:
     return max(SHORTEST_TIMEOUT, 2 * timedelta(seconds=rooms_every))
 
 
-STAMP = "%Y%m%dT%H%M%SZ"
-"""Format of the time in a copy's name."""
+STAMP = "%Y%m%dT%H%M%SZ"  # format of the time in a copy's name
 
 
 def folder_of(database: Path) -> Path:

@@ -200,8 +200,7 @@ def _warn_once(race: str, number: int, kind: str) -> None:
     log.warning("%s: the stored %s message %d cannot be read, and is left out", race, kind, number)
 
 
-_OPEN = "state IN ('waiting', 'sent')"
-"""Condition for messages that are not delivered yet."""
+_OPEN = "state IN ('waiting', 'sent')"  # condition for messages that are not delivered yet
 
 
 class Outbox(LedgerTable):

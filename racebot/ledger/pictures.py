@@ -13,8 +13,7 @@ from pathlib import Path
 from racebot.errors import LedgerUnavailable
 
 ENDING = ".webp"
-RETRY_AFTER = 86_400.0
-"""Seconds until a picture that could not be fetched is tried again."""
+RETRY_AFTER = 86_400.0  # seconds until a picture that could not be fetched is tried again
 MOST = 20_000
 """Most pictures to keep. At about 3 kB each, they take 60 MB."""
 

@@ -32,8 +32,7 @@ from racebot.ledger.rows import (
 )
 from racebot.text.format import exact_time
 
-LAST = 2**63 - 1
-"""No sequence number is larger."""
+LAST = 2**63 - 1  # no sequence number is larger
 
 
 class Ratings(LedgerTable):

@@ -108,8 +108,7 @@ class Position:
 START = Position(datetime.min.replace(tzinfo=UTC))
 END = Position(datetime.max.replace(tzinfo=UTC))
 """The positions before and after all races."""
-TEAM_RACE = "team race"
-"""Note of a rated race in which no rating changed, because teams raced."""
+TEAM_RACE = "team race"  # note of a rated race in which no rating changed, because teams raced
 RATED_LATER = "its result changed, and it will be rated again"
 """Note of a race whose new result waits for the leaderboard's rebuild."""
 

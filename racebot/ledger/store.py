@@ -30,8 +30,7 @@ from racebot.ledger.ratings import Ratings, Standings
 from racebot.ledger.schema import migrations, unknown
 
 log = logging.getLogger(__name__)
-TIMEOUT = 10.0
-"""Seconds to wait for another program that writes to the database."""
+TIMEOUT = 10.0  # seconds to wait for another program that writes to the database
 
 
 class Ledger(AbstractContextManager["Ledger"]):

@@ -14,8 +14,7 @@ from racebot.ledger.rows import moment_of
 from racebot.ledger.store import Ledger
 from racebot.text.format import exact_time
 
-REGULAR = 4
-"""Races of a month that make a regular."""
+REGULAR = 4  # races of a month that make a regular
 YEAR = timedelta(days=365)
 
 MedianField = Annotated[float, Field(description="Median number of rated racers of a race")]

@@ -29,10 +29,8 @@ from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
 from racebot.settings.texts import DEFAULT_TEXTS, Texts
 from racebot.text.format import Count, percentage, signed
 
-NAMED = 3
-"""Most opponents to name among those that moved the rating in the direction of the place part."""
-LEAST = 0.1
-"""Smallest term, in places, of an opponent worth naming."""
+NAMED = 3  # most opponents to name among those that moved the rating in the direction of the place part
+LEAST = 0.1  # smallest term, in places, of an opponent worth naming
 
 
 class Rule(StrEnum):

@@ -31,8 +31,7 @@ from racebot.ratings import registry
 from racebot.ratings.parameters import Parameters
 from racebot.standings.rater import standings_before
 
-MOVEMENT_WINDOW = timedelta(days=7)
-"""Movement is measured over this time before the leaderboard's last race."""
+MOVEMENT_WINDOW = timedelta(days=7)  # movement is measured over this time before the leaderboard's last race
 _SHARED = ("points", "rating", "state", "races", "finishes", "wins", "last_race_at")
 """The fields of a `Standing` that a `PlacedPlayer` has, too."""
 

@@ -22,8 +22,7 @@ from racebot.ratings.forecast import (
 from racebot.ratings.model import PredictsFinish
 from racebot.standings.rater import current_states
 
-STARTS = 100
-"""Most starts of a player that tell how often they finish."""
+STARTS = 100  # most starts of a player that tell how often they finish
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,8 @@ from racebot.ratings.forecast import win_chances
 
 SETTLES = timedelta(days=1)
 """Shortest time after a season's end for its last races to finish, and to be recorded."""
-SHOWN = 10
-"""Entries of each list."""
-UPSET = 0.15
-"""A win with a lower chance is an upset."""
+SHOWN = 10  # entries of each list
+UPSET = 0.15  # a win with a lower chance is an upset
 _SHOWN = "AND player NOT IN (SELECT player FROM hidden_players)"
 
 

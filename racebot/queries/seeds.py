@@ -16,8 +16,7 @@ from racebot.races.outcome import TeamPolicy, places
 from racebot.races.result import Profile, result_label, shown_names
 from racebot.text.format import counted, gap, integer, timer
 
-AROUND_NAMES = " \t\r\n\"'“”„«»<>@,;"
-"""What organisers type around a name in a list."""
+AROUND_NAMES = " \t\r\n\"'“”„«»<>@,;"  # what organisers type around a name in a list
 
 ORDERS_OF_PLAYERS = {OrderKind.ANNUL, OrderKind.RESTORE, OrderKind.PENALTY}
 

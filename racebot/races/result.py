@@ -15,8 +15,7 @@ from enum import StrEnum
 
 NO_NAME = "deleted account"
 """Shown in place of the name of an account that was deleted or forgotten."""
-UNKNOWN = "unknown player"
-"""Shown for a name in a file that nobody has here."""
+UNKNOWN = "unknown player"  # shown for a name in a file that nobody has here
 HIDDEN_NAME, HIDDEN_ID = "hidden player", "hidden-"
 """Shown in place of the name of a player who is off the lists, and the beginning of the id in a file."""
 

@@ -28,21 +28,16 @@ from racebot.text.parse import read_json
 
 log = logging.getLogger(__name__)
 
-LONGEST_PAUSE = 300.0
-"""Longest pause, in seconds, that the site may ask for."""
-LONGEST_BACKOFF = 60.0
-"""Longest pause, in seconds, before a retry if the site asks for none."""
+LONGEST_PAUSE = 300.0  # longest pause, in seconds, that the site may ask for
+LONGEST_BACKOFF = 60.0  # longest pause, in seconds, before a retry if the site asks for none
 LARGEST_ANSWER = 16 * 1024 * 1024
 """Most bytes in a decoded answer. A page of 100 races with 200 entrants each is about 10 MB."""
-MOST_PAGES = 2_000
-"""Most pages of past races to read at once, whatever page count the site claims."""
-MOST_FAILURES = 5
-"""Failures in a row after which not the pages are bad, but the site is down."""
+MOST_PAGES = 2_000  # most pages of past races to read at once, whatever page count the site claims
+MOST_FAILURES = 5  # failures in a row after which not the pages are bad, but the site is down
 ANSWER_WITHIN = 120.0
 """Seconds for a complete response. A site that trickles bytes must not block other requests."""
 
-RENEW_BEFORE = 600.0
-"""Seconds before its expiry when a token is renewed."""
+RENEW_BEFORE = 600.0  # seconds before its expiry when a token is renewed
 
 
 class Gate:

@@ -17,8 +17,7 @@ from racebot.text.safe import printable
 
 log = logging.getLogger(__name__)
 
-LONGEST_TEXT = 1_000
-"""Most characters in a name, id or word; the site's longest is a goal of 255."""
+LONGEST_TEXT = 1_000  # most characters in a name, id or word; the site's longest is a goal of 255
 LONGEST_MESSAGE = 20_000
 """Most characters in a chat message. Users can write 1,000; the site's own messages are slightly longer."""
 MOST_ENTRIES = 1_000

@@ -40,11 +40,9 @@ from racebot.ratings.numerics.order_grid import (
 )
 from racebot.ratings.numerics.truncated_normal import pair_moments, win
 
-_BLOCK = 256
-"""Number of races that compiled code rates at a time."""
+_BLOCK = 256  # number of races that compiled code rates at a time
 
-_SUMS: Any = {"fastmath": {"reassoc", "contract", "nsz"}}
-"""Lets Numba add in any order."""
+_SUMS: Any = {"fastmath": {"reassoc", "contract", "nsz"}}  # lets Numba add in any order
 
 _INLINED = (after_order, after_race_of_units)
 """Functions that are called once. Numba would optimize all that they call once more for each of them."""

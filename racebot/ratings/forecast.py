@@ -23,12 +23,10 @@ import scipy
 from racebot.races.outcome import BoolArray, IntArray
 from racebot.ratings.model import FloatArray, PredictsFinish, PredictsPerformance, RatingModel
 
-REACH = 7.0
-"""Limits of integration, in standard deviations beyond the outermost means."""
+REACH = 7.0  # limits of integration, in standard deviations beyond the outermost means
 STEP = 0.2
 """Step in units of the smallest standard deviation. The trapezoid rule is then accurate to 1e-9."""
-HABIT_SPREAD = 0.2
-"""Usual distance of a player's finishing habit from zero, on the scale of Φ."""
+HABIT_SPREAD = 0.2  # usual distance of a player's finishing habit from zero, on the scale of Φ
 
 
 def finish_chances(model: RatingModel, states: FloatArray) -> FloatArray:

@@ -18,10 +18,8 @@ from racebot.text.parse import slug_of
 
 Json = dict[str, Any]
 
-_RANK = {"done": 0, "dnf": 2, "dq": 3}
-"""Sort order of entrants by status, 1 for the others."""
-SIZE = 128
-"""Width and height of a picture, in pixels."""
+_RANK = {"done": 0, "dnf": 2, "dq": 3}  # sort order of entrants by status, 1 for the others
+SIZE = 128  # width and height of a picture, in pixels
 _PRONOUNS = (None, "she/her", "he/him", "they/them", None, "she/they", "any/all")
 
 

@@ -27,8 +27,7 @@ Frame = dict[str, Any]
 
 CHAT_AFTER_END = timedelta(hours=1)
 """How long chat stays open after a race is cancelled or set to not recorded."""
-META_LIMIT = 2048
-"""Size limit of `bot_meta`, in bytes of JSON."""
+META_LIMIT = 2048  # size limit of `bot_meta`, in bytes of JSON
 
 
 @dataclass(eq=False, kw_only=True)
@@ -138,8 +137,7 @@ class ChatRoom(RaceState):
             raise RuleError(f"{self.name}: {otherwise}")
 
 
-UNDONE_WINDOW = timedelta(minutes=10)
-"""How long a racer can undo a finish."""
+UNDONE_WINDOW = timedelta(minutes=10)  # how long a racer can undo a finish
 
 _RESULT_WORDS = {RacerStatus.DONE: "Done", RacerStatus.DNF: "DNF", RacerStatus.DQ: "DQ"}
 

@@ -15,26 +15,18 @@ from racebot.sandbox.site import FakeSite
 Sleep = Callable[[float], Awaitable[None]]
 
 BETWEEN_PAST_RACES = timedelta(hours=18)
-LEAST_FIELD, MOST_FIELD = 5, 10
-"""Entrants of a past race."""
-STEP = 0.05
-"""Seconds between two looks for the bot's answer."""
+LEAST_FIELD, MOST_FIELD = 5, 10  # entrants of a past race
+STEP = 0.05  # seconds between two looks for the bot's answer
 PATIENCE = 15.0
 """Most seconds to wait for the bot, which reads an edited result once the site's caches have expired."""
-JOINING = 0.2
-"""Seconds that the bot needs in a room before it answers."""
-BETWEEN_FINISHES = 0.4
-"""Seconds between two finishes, whatever the finish times say."""
-PAUSE = 1.0
-"""Seconds to read what the bot wrote."""
+JOINING = 0.2  # seconds that the bot needs in a room before it answers
+BETWEEN_FINISHES = 0.4  # seconds between two finishes, whatever the finish times say
+PAUSE = 1.0  # seconds to read what the bot wrote
 PLAYERS, PAST_RACES, PAST_ROUNDS = 24, 60, 3
-PLAY_PATIENCE = 90.0
-"""Most seconds that `play` waits for a bot, which looks for new rooms once a minute."""
-FIELD = 6
-"""Number of racers that a live race needs."""
+PLAY_PATIENCE = 90.0  # most seconds that `play` waits for a bot, which looks for new rooms once a minute
+FIELD = 6  # number of racers that a live race needs
 LEAGUE_GOAL = "Orb League, round 1"
-PAR = timedelta(hours=1, minutes=20)
-"""The time of a racer of average skill on an average day."""
+PAR = timedelta(hours=1, minutes=20)  # the time of a racer of average skill on an average day
 SKILL_SPREAD, DAY_SPREAD = 0.10, 0.06
 """Standard deviations of log time: across racers, and across runs of one racer."""
 

@@ -5,8 +5,7 @@ from enum import StrEnum
 
 from racebot.text.safe import printable
 
-CLOSING = "?!.,;:"
-"""Punctuation that may follow a command or a name."""
+CLOSING = "?!.,;:"  # punctuation that may follow a command or a name
 LONGEST_ARGUMENT = 100
 """Characters of an argument to read. All names on the site are shorter."""
 

@@ -26,8 +26,7 @@ from racebot.settings.texts import Texts
 from racebot.text.parse import read_json
 
 PREFIX = "RACEBOT_"
-NO_GOAL = "none"
-"""In place of the goals to rate: only leaderboards of `racebot.toml` are rated."""
+NO_GOAL = "none"  # in place of the goals to rate: only leaderboards of `racebot.toml` are rated
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 

@@ -17,8 +17,7 @@ from racebot.standings.settle import PastRacesReport, Settler
 if TYPE_CHECKING:
     from racebot.racetime.client import Site  # reading a file needs no HTTP client
 
-MOST_FAILURES = 5
-"""Rooms in a row that the site fails to show, after which it counts as down."""
+MOST_FAILURES = 5  # rooms in a row that the site fails to show, after which it counts as down
 EDITED_WITHIN = timedelta(days=8)
 """Age up to which a room that is known is read again. Later, nobody edits its result."""
 

@@ -24,10 +24,8 @@ TICK = timedelta(microseconds=1)
 
 FEW_FORFEITS = {"level": -1.0}
 """Parameters of a new leaderboard of thurstone-hurdle if hardly anybody gave up in its past races."""
-FEW_FORFEITS_FROM = 100
-"""Fewest past entrants to start with `FEW_FORFEITS`."""
-FEW = 0.02
-"""Share of the past entrants: with fewer who did not finish, it starts with `FEW_FORFEITS`."""
+FEW_FORFEITS_FROM = 100  # fewest past entrants to start with `FEW_FORFEITS`
+FEW = 0.02  # share of the past entrants: with fewer who did not finish, it starts with `FEW_FORFEITS`
 MOVE_NO_RATING = (
     *("odds_scale", "odds_doubt", "odds_by_finish"),
     *("performance_scale", "performance_doubt", "finish_level", "finish_width"),

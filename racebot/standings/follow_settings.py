@@ -16,8 +16,7 @@ from racebot.standings.settle import Settler
 
 log = logging.getLogger(__name__)
 
-SETTINGS_CHANGED = "the settings changed"
-"""Reason of a rebuild."""
+SETTINGS_CHANGED = "the settings changed"  # reason of a rebuild
 
 
 def follow_renames(

@@ -15,10 +15,8 @@ from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.standings.rebuild import update_ratings
 from racebot.standings.settle import Settler
 
-DELETED = "the account was deleted on the site"
-"""The reason of an automatic order."""
-LONGEST_REASON = 500
-"""Most characters in an order's reason."""
+DELETED = "the account was deleted on the site"  # the reason of an automatic order
+LONGEST_REASON = 500  # most characters in an order's reason
 
 
 def forget(settler: Settler, player: Player, reason: str, now: datetime) -> None:

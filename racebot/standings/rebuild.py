@@ -20,10 +20,8 @@ log = logging.getLogger(__name__)
 
 LONGEST = 0.5
 """Seconds that rating again may take inside the transaction of a change. More is left to a rebuild."""
-SECONDS_PER_RACE = 0.0025
-"""An estimate for leaderboards that this process has not rated yet."""
-BATCH = 100
-"""Number of stored races to read and rate at a time, which limits memory."""
+SECONDS_PER_RACE = 0.0025  # an estimate for leaderboards that this process has not rated yet
+BATCH = 100  # number of stored races to read and rate at a time, which limits memory
 
 _measured: dict[tuple[str, str], float] = {}
 """Seconds per race when leaderboards were last rated, by category and name."""

@@ -17,12 +17,9 @@ from racebot.study.history import History, Step
 
 ALL_CHECKED = 10_000
 """Most entrants in all races of a history for which `Complaints.of` rates each race again."""
-SAMPLE = 20
-"""In a larger history, one race of this many is rated again."""
-LARGE = 50
-"""Entrants up to which all finishers are checked for late losses."""
-MOST_CHECKED = 3
-"""Finishers to check for late losses in larger fields."""
+SAMPLE = 20  # in a larger history, one race of this many is rated again
+LARGE = 50  # entrants up to which all finishers are checked for late losses
+MOST_CHECKED = 3  # finishers to check for late losses in larger fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,8 @@ from racebot.study.metrics import Tallies, Tally, log_loss, misordered, observed
 from racebot.study.tuning import JudgedPart, dimensions, four_digits, parameters_at
 from racebot.text.format import counted
 
-ODDS_FROM = 20
-"""Fewest races to fit the odds and the finish forecast."""
-RATINGS_FROM = 100
-"""Fewest races to fit all parameters, unless there are ten times as many comparisons."""
+ODDS_FROM = 20  # fewest races to fit the odds and the finish forecast
+RATINGS_FROM = 100  # fewest races to fit all parameters, unless there are ten times as many comparisons
 ODDS = ("odds_scale", "odds_doubt")
 PERFORMANCES = ("performance_scale", "performance_doubt")
 FINISHES = ("finish_level", "finish_width")
@@ -59,8 +57,7 @@ _BY_MEAN: tuple[str, Parameters] = ("thurstone-filter", {"conservative": 0.0})
 ALTERNATIVES = {"thurstone-hurdle": [("thurstone-filter", {}), _BY_MEAN], "thurstone-filter": [_BY_MEAN]}
 """Other models to try, by model, with parameters that are not fitted."""
 _STEP = 1e-3
-MOST_PAIRS = 100_000
-"""Most pairs of entrants in a fit of odds, which bounds its memory and time."""
+MOST_PAIRS = 100_000  # most pairs of entrants in a fit of odds, which bounds its memory and time
 
 Fitted = dict[str, ParameterValue]
 """All parameters of a model, some of them fitted."""

@@ -29,12 +29,9 @@ from racebot.races.outcome import BoolArray, IntArray, Outcome
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.study.history import History, replay
 
-BINS = 5
-"""Bins of places in a race, each a fifth of the field (evaluation-metrics §V)."""
-CHANCES = 10
-"""Bins of probabilities, of equal width."""
-ERRORS_REQUIRED = 2.0
-"""Standard errors by which one model must be better than another to be called better."""
+BINS = 5  # bins of places in a race, each a fifth of the field (evaluation-metrics §V)
+CHANCES = 10  # bins of probabilities, of equal width
+ERRORS_REQUIRED = 2.0  # standard errors by which one model must be better than another to be called better
 _CERTAIN = 1e-15
 """Smallest probability in the log loss, so that a certain but wrong forecast costs 34.5, not infinity."""
 

@@ -27,8 +27,7 @@ from racebot.text.parse import did_you_mean
 TOGETHER = 32
 """Candidates to replay at once. It is fixed, so that results do not depend on the number of cores."""
 STEPS = 9
-_ALIKE = 1e-5
-"""A search ends when the figure's standard deviation over the candidates falls below this."""
+_ALIKE = 1e-5  # a search ends when the figure's standard deviation over the candidates falls below this
 
 
 @dataclass(frozen=True, slots=True)

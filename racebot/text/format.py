@@ -11,8 +11,7 @@ from functools import cache
 from itertools import chain
 from typing import Any, get_type_hints
 
-BESIDE = {"beside": True}
-"""What marks, in its JSON schema, a field of the type `Beside`."""
+BESIDE = {"beside": True}  # what marks, in its JSON schema, a field of the type `Beside`
 
 
 def signed(change: int) -> str:

@@ -16,12 +16,9 @@ from racebot.errors import PayloadError
 
 DEEPEST = 64
 """Most levels of nesting. The site's documents have six."""
-LARGEST_NUMBER = 2**63
-"""SQLite stores integers of at most 64 bits."""
-LEAST_LIKENESS = 60
-"""Least likeness of a word to suggest, 0 to 100 as rapidfuzz measures it."""
-YEARS = range(1970, 3000)
-"""Years that are safe for calculations with `datetime`."""
+LARGEST_NUMBER = 2**63  # SQLite stores integers of at most 64 bits
+LEAST_LIKENESS = 60  # least likeness of a word to suggest, 0 to 100 as rapidfuzz measures it
+YEARS = range(1970, 3000)  # years that are safe for calculations with `datetime`
 
 _FULL_NAME = re.compile(r"(.+)#(\d{1,10})", re.DOTALL | re.ASCII)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")

@@ -26,8 +26,7 @@ from racebot.standings.settle import RatedRace
 from racebot.text.format import Count, exact_time
 from racebot.text.safe import plain
 
-MARKED_PLACES = 20
-"""Places of a leaderboard within which messages mark a player's move."""
+MARKED_PLACES = 20  # places of a leaderboard within which messages mark a player's move
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ from racebot.settings.commands import Command, ParsedCommand, parse_command
 from racebot.settings.model import Settings
 from racebot.text.format import Count
 
-WINDOW = 60.0
-"""Seconds for which an answer counts toward the limits."""
+WINDOW = 60.0  # seconds for which an answer counts toward the limits
 ANSWERS_PER_PERSON, ANSWERS_PER_ROOM = 4, 20
 """Enough for every racer of a large room to ask once, and too few for one of them to flood it."""
 ORDERS_PER_PERSON = 10
@@ -41,10 +40,8 @@ class Limiter:
         return allowed
 
 
-EXPIRES = 60.0
-"""Seconds after which a command is no longer worth an answer."""
-MESSAGES_KEPT = 1000
-"""Number of message ids to remember, so that a repeated frame is answered once."""
+EXPIRES = 60.0  # seconds after which a command is no longer worth an answer
+MESSAGES_KEPT = 1000  # number of message ids to remember, so that a repeated frame is answered once
 
 
 @dataclass(frozen=True, slots=True)

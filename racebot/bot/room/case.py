@@ -20,16 +20,14 @@ from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
 from racebot.standings.counting import RatingRules
 
-SITE_CACHE = 5.0
-"""Seconds for which the site caches a race's data."""
+SITE_CACHE = 5.0  # seconds for which the site caches a race's data
 READ_AFTER = 0.5
 """Seconds from a system message to the first read. The site saves an edit just after announcing it."""
 CERTAIN_AFTER = SITE_CACHE + 1.5
 """Seconds from a system message after which the site's cache cannot hold older data."""
 READ_PAUSE = SITE_CACHE + 0.5
 """Seconds between two reads. An earlier read would get the cached answer to the last one."""
-RETRY_PAUSE = 30.0
-"""Seconds from a failed read to the retry."""
+RETRY_PAUSE = 30.0  # seconds from a failed read to the retry
 LONGEST_DOUBT = 60.0
 """Seconds for which a result waits for a read that shows it after the last system message."""
 

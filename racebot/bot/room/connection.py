@@ -14,8 +14,7 @@ from racebot.racetime import frames
 
 log = logging.getLogger(__name__)
 
-STEADY_AFTER = 60.0
-"""Seconds that a connection must last to reset the pauses between attempts."""
+STEADY_AFTER = 60.0  # seconds that a connection must last to reset the pauses between attempts
 FAILURES_UNTIL_ASKED = 3
 """Lost connections in a row after which the bot asks the site whether the room still exists."""
 REFRESH_OPEN = 300.0

@@ -30,18 +30,15 @@ log = logging.getLogger(__name__)
 
 CONFIRM_WITHIN = 10.0
 """Seconds to wait for the site to show what we sent, before the connection counts as lost."""
-ANSWER_WITHIN = 3.0
-"""The same for an answer to a command, which must not delay a rating message."""
-ANSWER_EXPIRES = 60.0
-"""Seconds after which an answer to a command is dropped."""
+ANSWER_WITHIN = 3.0  # the same for an answer to a command, which must not delay a rating message
+ANSWER_EXPIRES = 60.0  # seconds after which an answer to a command is dropped
 INFO_WITHIN = 3.0
 """Seconds in which the site may still carry out a `setinfo` that was sent on a lost connection."""
 MOST_TRIES = {"chat": 20, "meta": 20, "info": 3}
 """How often to try a message that the site never shows. Fewer for `setinfo`: each posts a chat line."""
 MOST_REPETITIONS = 2
 """How often to repeat a chat message without an echo while the history has no room for it."""
-HISTORY_LENGTH = 100
-"""Number of messages in the site's chat history, not counting pinned ones."""
+HISTORY_LENGTH = 100  # number of messages in the site's chat history, not counting pinned ones
 
 Confirms = Callable[[frames.SocketEvent], bool]
 """Returns whether an event shows that the site carried out an action."""

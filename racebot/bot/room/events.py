@@ -122,12 +122,9 @@ UNDO_AFTER = timedelta(hours=1)
 
 This is far longer than the site's caches, and gives administrators time to record the race again.
 """
-GIVE_UP_AFTER = timedelta(days=1)
-"""Age at which the bot gives up a race that the site does not find."""
-FOLLOW_AFTER = timedelta(days=7)
-"""Age until which edits of a race that counts without a record are followed."""
-EXPIRE_AFTER = timedelta(days=90)
-"""Age at which the bot gives up a race that was never recorded."""
+GIVE_UP_AFTER = timedelta(days=1)  # age at which the bot gives up a race that the site does not find
+FOLLOW_AFTER = timedelta(days=7)  # age until which edits of a race that counts without a record are followed
+EXPIRE_AFTER = timedelta(days=90)  # age at which the bot gives up a race that was never recorded
 LONGEST_MISS_PAUSE = timedelta(hours=1)
 POLL_PAUSES = (
     (timedelta(hours=6), timedelta(minutes=1)),

@@ -26,10 +26,8 @@ from racebot.settings.model import Settings
 
 log = logging.getLogger(__name__)
 
-RETRY_COMMAND = 5.0
-"""Seconds until a question is tried again that the ledger could not carry out."""
-ORDERS_WAIT = 0.5
-"""Seconds that orders wait while the site is asked about a race's goal."""
+RETRY_COMMAND = 5.0  # seconds until a question is tried again that the ledger could not carry out
+ORDERS_WAIT = 0.5  # seconds that orders wait while the site is asked about a race's goal
 
 RoomEvent = events.CaseEvent | ChatMessage | ChatHistory
 """An event that the inbox handles."""

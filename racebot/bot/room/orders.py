@@ -23,12 +23,9 @@ from racebot.text.safe import plain
 
 QUIET = {"off": True, "on": False}
 """Orders for and against quiet. Moderators, the room's opener and its monitors may give them."""
-COUNTS = {"count": True, "skip": False}
-"""Orders that a race counts now or does not, if it needs no record."""
-EVENT = "event"
-"""The order that a room belongs to the event whose name follows."""
-HIDES = {"hide me": True, "show me": False}
-"""Orders that any player may give about their own name."""
+COUNTS = {"count": True, "skip": False}  # orders that a race counts now or does not, if it needs no record
+EVENT = "event"  # the order that a room belongs to the event whose name follows
+HIDES = {"hide me": True, "show me": False}  # orders that any player may give about their own name
 _ALL = frozenset({*QUIET, *COUNTS, EVENT, "redo", *HIDES})
 """Orders, given after `!ratings`. Only moderators may order a repetition."""
 REASON = "asked in chat"

@@ -30,8 +30,7 @@ from racebot.ratings.numerics.order import posterior_moments
 from racebot.ratings.numerics.truncated_normal import win
 from racebot.ratings.parameters import Parameters, broadcast_to, parameter
 
-LONGEST_ABSENCE = 365.0
-"""Days of absence after which uncertainty stops growing."""
+LONGEST_ABSENCE = 365.0  # days of absence after which uncertainty stops growing
 MOST_ODDS_DOUBT = 8.0
 """Upper bound on λ. Without it, a fit to a few dozen races diverges."""
 _SCALE: Mapping[str, Any] = {"positive": True, "search": (0.3, 2.5)}

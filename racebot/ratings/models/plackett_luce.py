@@ -24,8 +24,7 @@ from racebot.ratings.model import FloatArray, Number
 from racebot.ratings.models.single import SingleParameterModel, above_floor, inherited, learning_rate_at
 from racebot.ratings.parameters import parameter, stack_parameters
 
-PRECISION = 1e-11
-"""Relative error tolerance of the integrals over time."""
+PRECISION = 1e-11  # relative error tolerance of the integrals over time
 
 
 class PlackettLuceParameters(NamedTuple):

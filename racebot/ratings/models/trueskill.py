@@ -41,8 +41,7 @@ from racebot.ratings.model import (
 from racebot.ratings.numerics.expectation_propagation import Evidence, along_chain, jointly, through_layers
 from racebot.ratings.parameters import broadcast_to, parameter, stack_parameters, start_state
 
-_SITE_ROUNDS = 10
-"""Most rounds for `tie`, which like the `trueskill` package then stops, converged or not."""
+_SITE_ROUNDS = 10  # most rounds for `tie`, which like the `trueskill` package then stops, converged or not
 _ROUNDS = 200
 _TOLERANCE = 1e-10
 """In standard deviations. Small enough that a candidate's result does not depend on the others."""

@@ -45,8 +45,7 @@ _STEP, _LONGEST_STEP = 0.5, 0.9
 _NEAR, _MIXED, _EARLIER, _IDLE = 0.3, 0.8, 5, 8
 """Largest change that `jointly` extrapolates, damping of what is left, rounds to extrapolate from, and rounds
 in which a small change does not become half as large, since only rounding errors are left."""
-_BLOCK = 24
-"""Least number of units in a block of `jointly`."""
+_BLOCK = 24  # least number of units in a block of `jointly`
 _SHARPEST = 1e-6
 """Least share of the prior variance that `jointly` leaves to a difference, to keep precisions finite."""
 _ROUNDING = 1e-6

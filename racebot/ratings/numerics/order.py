@@ -45,20 +45,17 @@ from racebot.ratings.numerics.order_grid import (
 )
 from racebot.ratings.numerics.truncated_normal import pair_moments
 
-OUTSIDE = 2**40
-"""Grid points to the edges that no performance reaches."""
+OUTSIDE = 2**40  # grid points to the edges that no performance reaches
 SMALL = 128
 """Largest grid that all functions share, which saves the search for windows. See `on_small_grid`."""
-SMALL_REACH = 6.0
-"""Limits of that grid, in standard deviations beyond the outermost means."""
+SMALL_REACH = 6.0  # limits of that grid, in standard deviations beyond the outermost means
 SMALL_COARSEST, SMALL_STEP = 0.7, 1.3
 """Largest step in the smallest standard deviation, and the same times the root of the number of entrants."""
 SMALL_UPSET = 0.5
 """Entrants that one standard deviation of upset (a favorite behind a weaker entrant) counts as."""
 SOUND = 1e-10
 """Least product of the two functions at their overlap, relative to their maxima. Rounding error is 1e-16."""
-SOUND_STEP = 2.5e-9
-"""Least share of a function that may remain after one more entrant."""
+SOUND_STEP = 2.5e-9  # least share of a function that may remain after one more entrant
 
 
 def posterior_moments(

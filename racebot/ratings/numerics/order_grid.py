@@ -20,29 +20,22 @@ import numpy as np
 from racebot.races.outcome import IntArray
 from racebot.ratings.model import FloatArray
 
-COARSEST = 0.6
-"""Largest step, in posterior standard deviations."""
-REACH = 5.6
-"""Least reach of a window to either side, in posterior standard deviations."""
+COARSEST = 0.6  # largest step, in posterior standard deviations
+REACH = 5.6  # least reach of a window to either side, in posterior standard deviations
 TAIL = 5.0
 """Further reach, in distances to the neighbors, since the tails near the ends are exponential.
 
 With these constants, the moments of 2 to 1,000 entrants in expected or reversed order are within 1e-6.
 """
-FEW = 3
-"""Largest group whose members are passed in any order, one by one: 2^k functions for k members."""
+FEW = 3  # largest group whose members are passed in any order, one by one: 2^k functions for k members
 STEEPEST = 0.5
 """Largest step times slope of the logarithm of a member's tilted density, in any of its group's ranks."""
 CROWDED = 0.45
 """Largest step near a larger group, in distances to the neighbors: its integrals are not tilted."""
-FARTHEST = 1e4
-"""Largest distance of two means, in the smallest standard deviation."""
-MOST_POINTS, MOST_SHARED = 2**20, 2**11
-"""Most points of a window, and most if any place is shared."""
-MARGIN = 6
-"""Points on either side that a correction uses."""
-FREQUENCIES = np.linspace(0.1, 2.0, 12)
-"""Radians per step."""
+FARTHEST = 1e4  # largest distance of two means, in the smallest standard deviation
+MOST_POINTS, MOST_SHARED = 2**20, 2**11  # most points of a window, and most if any place is shared
+MARGIN = 6  # points on either side that a correction uses
+FREQUENCIES = np.linspace(0.1, 2.0, 12)  # radians per step
 WIDE = 256
 """Most points for which an integral is a sum over all others, which is faster for the usual windows."""
 POWERS = np.vander(np.arange(1.0 * WIDE), 3, increasing=True)

@@ -20,8 +20,7 @@ ROOT_HALF_PI = sqrt(pi / 2)
 ROOT_TWO_OVER_PI = sqrt(2 / pi)
 _TAIL = 35.0
 """Switch to asymptotic series here, before erfc underflows. W is accurate to 1e-9."""
-POINT = 1e-6
-"""A draw with a smaller margin sets the difference to 0, since Var[X] < 1e-12."""
+POINT = 1e-6  # a draw with a smaller margin sets the difference to 0, since Var[X] < 1e-12
 
 
 def win(t: float, margin: float) -> tuple[float, float]:
