@@ -8,7 +8,6 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from racebot.errors import PayloadError
 from racebot.ledger.outbox import ChatBody, Edit, MetaBody
 from racebot.ledger.rows import Change, Leaderboard
 from racebot.ledger.store import Ledger
@@ -255,11 +254,7 @@ def _order(entrant: RacedEntrant | RatedEntrant) -> tuple[int, int]:
 
 
 def _result(result: RaceResult, withheld: Collection[str]) -> list[RacedEntrant]:
-    try:
-        place_of = places(result)
-    except PayloadError:
-        place_of = {}  # its results cannot be compared, so it is not rated
-    shown = shown_names(result.entrants)
+    place_of, shown = places(result), shown_names(result.entrants)
     entrants = [_raced_entrant(entrant, shown[entrant], place_of, withheld) for entrant in result.entrants]
     return sorted(entrants, key=lambda each: (*_order(each), each.name))
 

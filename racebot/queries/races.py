@@ -11,14 +11,13 @@ from typing import Annotated, Any
 import orjson
 from pydantic import Field
 
-from racebot.errors import DamagedRaceError, PayloadError
+from racebot.errors import DamagedRaceError
 from racebot.ledger.orders import OrderKind
 from racebot.ledger.races import EXCLUDED, SKIPPED
 from racebot.ledger.rows import RATED_LATER, START, damaged_race, moment_of, parts_of
 from racebot.ledger.store import Ledger
 from racebot.queries import FinishTime, OptionalId, Parts, Place, ShownId
 from racebot.races.outcome import TeamPolicy, places
-from racebot.races.result import Entrant
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +213,7 @@ def _races(ledger: Ledger, leaderboard: int, chosen: str, *values: Any) -> list[
     counted = [json.loads(row[6]) for row in rows]
     names = ledger.people.names({player for *_, first in counted for player in first})
     withheld = ledger.people.withheld()
+    teams = ledger.connection.value("SELECT teams FROM leaderboards WHERE id = ?", leaderboard)
     found = []
     for row, (rated, finishers, first) in zip(rows, counted, strict=True):
         race, sequence, ended_at, goal, note, result, _ = row
@@ -222,7 +222,7 @@ def _races(ledger: Ledger, leaderboard: int, chosen: str, *values: Any) -> list[
             entrants = len(entrants_of(race, result))
         except DamagedRaceError:
             entrants, note = rated, "its stored result is damaged"
-        if rated < entrants and (placed := _placed(ledger, leaderboard, race)):
+        if rated < entrants and (placed := places(ledger.races.find(race).result, TeamPolicy(teams))):
             finishers = sum(place is not None for place in placed.values())  # noqa: PLW2901
             winners += [Winner(None, e.name) for e, place in placed.items() if not e.user_id and place == 1]
         found.append(
@@ -238,12 +238,3 @@ def _races(ledger: Ledger, leaderboard: int, chosen: str, *values: Any) -> list[
             )
         )
     return found
-
-
-def _placed(ledger: Ledger, leaderboard: int, race: str) -> dict[Entrant, int | None]:
-    """Return all entrants of a race with their places; none if its finishers cannot be compared."""
-    teams = ledger.connection.value("SELECT teams FROM leaderboards WHERE id = ?", leaderboard)
-    try:
-        return dict(places(ledger.races.find(race).result, TeamPolicy(teams)))
-    except PayloadError:
-        return {}

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from racebot.errors import PayloadError
 from racebot.ledger.orders import OrderKind
 from racebot.ledger.rows import Leaderboard, Standing
 from racebot.ledger.store import Ledger
@@ -181,10 +180,7 @@ def tournament_report(ledger: Ledger, board: Leaderboard, listing: Listing) -> I
         until = f"preliminary until {par.preliminary_until} finish" if par and par.preliminary_until else ""
         note, time = stored.note or until, timer(par.time) if par else ""
         yield ReportRow(kind="race", race=result.name, at=ended_at, time=time, note=note)
-        try:
-            place_of = places(result, TeamPolicy(board.teams))
-        except PayloadError:
-            place_of = {}
+        place_of = places(result, TeamPolicy(board.teams))
         for each, name in shown_names(sorted(result.entrants, key=lambda e: place_of.get(e) or 9999)).items():
             own = race and race.scores.get(each.user_id or "")
             reason = f"{gap(each.penalty / 1e6)}: {each.penalty_reason or ''}" if each.penalty else ""

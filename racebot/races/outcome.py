@@ -145,9 +145,12 @@ def outcome_of(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> Pla
 def places(result: RaceResult, teams: TeamPolicy = TeamPolicy.IGNORE) -> dict[Entrant, int | None]:
     """Return each finisher's place; None for entrants who did not finish. Equal times share a place.
 
-    With `TeamPolicy.TEAM` it is the place of the entrant's team.
+    With `TeamPolicy.TEAM` it is the place of the entrant's team. Empty if the results cannot be compared.
     """
-    entrants, _, found, _ = _placed(result, teams)
+    try:
+        entrants, _, found, _ = _placed(result, teams)
+    except PayloadError:
+        return {}
     return dict(zip(entrants, found, strict=True))
 
 
