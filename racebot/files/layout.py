@@ -68,18 +68,14 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
                 body: Iterator[Row] = chain(start[skipped + found.skip :], lines)
                 body = titled(body) if titled else body
                 body = body if found.note else _filled_down(body, header, notes)
-                own, where = [*names, *header.names[len(names) :]], _where(path, header, options)
+                own = [*names, *header.names[len(names) :]]
+                if lacking := few([name for name in options.where if header.find(name) is None]):
+                    raise PayloadError(f"{path}: --where: no column {lacking}: there are {few(own, 20)}")
+                where = {header.find(name) or 0: texts for name, texts in options.where.items()}
                 return Grid(path, body, own, where, found, notes, titled is not None, header, sample)
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header, sample
     raise refusal(path, *best, options)
-
-
-def _where(path: Path, header: Header, options: ReadOptions) -> dict[int, Iterable[str]]:
-    """Return the texts that `--where` asks for, by the column's position."""
-    if lacking := [name for name in options.where if header.find(name) is None]:
-        raise PayloadError(f"{path}: --where: no column {few(lacking)}: there are {few(header.names, 20)}")
-    return {header.find(name) or 0: texts for name, texts in options.where.items()}
 
 
 def _without_dittos(rows: Iterable[Row], notes: list[str]) -> Iterator[Row]:
@@ -203,11 +199,8 @@ class _Recognizer:
             named = [tuple(header.texts(row, "race", "ended_at").items()) for row in self.below if any(row)]
             differ = len(set(named)) == len(named)  # as where a row is a race
             texts = {at: {row[at].lower() for row in self.below} - ABSENT for at in rest}
-            won = [
-                at
-                for at in rest
-                if may_be_name(header.names[at]) and {""} < texts[at] | {""} <= {"", *cells.WON}
-            ]
+            won = [at for at in rest if texts[at] and texts[at] <= cells.WON.keys()]
+            won = [at for at in won if may_be_name(header.names[at])]
             if won[1:] and not has_player and differ and cells.say_who_won(chain(*(texts[at] for at in won))):
                 return self._wide(False, won, of="wins")
             if has_race and not has_player and len(columns) > 1 and differ:
@@ -369,9 +362,7 @@ def _notes(where: str, header: Header, found: Lines, below: Sequence[list[str]])
     used = {*found.used, *(at for ours in titles for at in header.at[ours])}
     for at, name in enumerate(header.names):
         if header.names.index(name) in used - {at}:
-            fix = (
-                "rename one, or put tables that stand side by side below each other, with a title above each"
-            )
+            fix = "rename one, or put tables side by side below each other, with a title above each"
             raise PayloadError(f"{where}, column {at + 1}: {name!r} is repeated: {fix}")
     unused = [name for at, name in enumerate(header.names) if name and at not in used]
     if found.note:

@@ -139,7 +139,7 @@ def options_of(
 ) -> ReadOptions:
     """Return the options that texts say, as the commands take them, or raise a SettingsError."""
     form = f"OURS=YOURS, where OURS is one of {', '.join(dict.fromkeys([*COLUMNS, *ATTEMPTS, *OF_TWO]))}"
-    given = columns if isinstance(columns, Mapping) else _pairs("--columns", columns, form)
+    given = columns if isinstance(columns, Mapping) else dict(_pairs("--columns", columns, form))
     names = {plain(name): name for name in ("cells", "unused", *OF_TWO)}
     for ours, aliases in (*ATTEMPTS.items(), *COLUMNS.items()):
         names |= dict.fromkeys((*aliases, ours), ours)
@@ -149,26 +149,26 @@ def options_of(
     chosen = _pairs("--where", where, "COLUMN=TEXT, such as session=RACE or class=GT3|GT4")
     try:
         others |= {"layout": (layout and Layout(layout)) or None, "twice": (twice and Twice(twice)) or None}
-        texts = {column: tuple(each.lower().split("|")) for column, each in chosen.items()}
+        texts = {column: tuple(each.lower().split("|")) for column, each in chosen}
         return ReadOptions(columns=named, words=_words(words), where=texts, **others)
     except ValueError as error:
         raise SettingsError(str(error)) from None
 
 
-def _pairs(option: str, given: str | Sequence[str] | None, form: str) -> dict[str, str]:
+def _pairs(option: str, given: str | Sequence[str] | None, form: str) -> list[tuple[str, str]]:
     """Parse `a=b,c=d`, or several such."""
     text = given if isinstance(given, str) else ",".join(given or ())
     parts = [part.partition("=") for part in re.split(r",(?=[^,=]*=)", text) if part.strip()]
     if not all(name.strip() and sign for name, sign, _ in parts):
         raise SettingsError(f"{option} {text}: write {form}")
-    return {name.strip(): value.strip() for name, _, value in parts}
+    return [(name.strip(), value.strip()) for name, _, value in parts]
 
 
 def _words(text: str | Sequence[str] | None) -> dict[str, Meaning]:
     """Parse `dnf=crash|engine,dns=0`, or `0=dns`."""
     found: dict[str, Meaning] = {}
     form = f"dnf=crash|engine,dns=0, with {', '.join(OUTCOMES)} on the left"
-    for left, right in _pairs("--words", text, form).items():
+    for left, right in _pairs("--words", text, form):
         outcome, words = (left, right) if left.lower() in OUTCOMES else (right, left)
         if outcome.lower() not in OUTCOMES:
             raise SettingsError(f"--words {text}: write {form}")
