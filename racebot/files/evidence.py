@@ -100,9 +100,14 @@ def ask_about_places(path: Path, header: Header, below: Sequence[list[str]]) -> 
     """Refuse a table with two columns of places that differ, as a seat or a start and a finish do."""
     used = header.at.get("place", ())
     known = [at for at, name in enumerate(header.plain) if name in KNOWN["columns"]["place"]]
+    named = [at for at, name in enumerate(header.plain) if name in KNOWN["won"]]
+    won = {at for at in named if cells.say_who_won(row[at].lower() for row in below)}
     letters = header.titles("status").get("status", "").lower() == "positiontext"  # whose rank is of laps
-    for at in {*known} - {*used} if used and not letters else ():
+    for at in {*known, *won} - {*used} if used and not letters else ():
         pairs = [(_value("place", row[used[0]]), _value("place", row[at])) for row in below]
+        if at in won:  # 1 for a win, 2 for all others
+            told = [(one, row[at].lower()) for (one, _), row in zip(pairs, below, strict=True) if one]
+            pairs = [(min(one, 2), float(cells.WON[sign])) for one, sign in told if sign in cells.WON]
         differ = any(one != two for one, two in pairs if one is not None and two is not None)
         if differ and math.inf not in {two for _, two in pairs}:
             one, two = (cells.quoted(f"place={header.names[each]}") for each in (used[0], at))

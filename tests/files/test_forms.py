@@ -373,6 +373,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Vlucht,Baas,Ring,Plaats\nA,Ann,NL1,1\nA,Bo,NL2,2\nA,Cy,NL3,3\n", ["player=Baas"]),
         ('{"rounds": [{"name": "R1", "results": [{"place": 1, "participant": {"displayName": "Ann"}, "state": "Retired"}]}]}', ["--columns status=state"]),
         ("Pos,Driver,Run 1,Total\n1,Ann,44.1,44.1\n2,Bo,DNF,45.0\n3,Cy,46.0,DNF\n", ["'Total' says", "status=Total, or status="]),
+        ("game,player,position,result\n1,Ann,1,loss\n1,Bo,2,win\n", ["place=position or place=result"]),
         ("Race,Driver,Status,Position,Rank\nA,Ann,done,1,2\nA,Bo,done,2,1\n", ["place=Position or place=Rank"]),
         ("WK,Lauf,Name,Platz\nA,1,Ann,1\nA,1,Bo,3\nA,2,Cy,2\nB,1,Ann,2\nB,1,Cy,1\n", ["race=WK,"]),
         ("Platz,Fahrer,Verein\n1,Ann,X\n2,Bo,X\n3,Ann,Y\n4,Cy,Y\n", ["player=Fahrer+Verein if two share a name"]),
