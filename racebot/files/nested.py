@@ -19,7 +19,7 @@ from racebot.text.format import counted
 Record = Mapping[str, Any]
 _PLAYERS = {"teams", *KNOWN["columns"]["player"]}
 _PEOPLE = {name + "s" for name in (*KNOWN["columns"]["player"], "entrant")}
-_ONE_PLAYER = {*KNOWN["columns"]["player"]} - {"players", "participants", "name"} | {"team", "entrant"}
+_ONE_PLAYER = {*KNOWN["columns"]["player"]} - {"players", "participants"} | {"team", "entrant"}
 _RACES = {name + end for name in KNOWN["columns"]["race"] for end in ("s", "es")}
 _ORDERS = {"order", "finish order", "finishing order", "finishers", "podium", "classification", "results"}
 _ORDERS |= {"ranking", "rankings", "placements", "standings", "leaderboard"}
@@ -30,13 +30,17 @@ _TELLING = {
     "status": {*KNOWN["columns"]["status"]},
 }
 _RESULT = {"result", "status"}
-_BY_NAME = {name for name in _TELLING["result"] if name.endswith("s")} | {"results", "leaderboard"}
+_BY_NAME = {name for name in _TELLING["result"] if name.endswith("s") and name[3:]} | {
+    "results",
+    "leaderboard",
+}
 _TEAMS = {*KNOWN["names"]["teams"]}
 _PERSONS = _PLAYERS | _TEAMS
 _SIDES = {name for pair in PAIRS for name in pair}
 _PARTS = [KNOWN["names"][part] for part in ("first", "last")]
 _DETAILS = {*KNOWN["details"]}
 _WRAPS = {"nodes", "edges", "items", "data", "results", "list"}
+_OF_PLAYER = {"id", "name", "uuid", "key", "tag"}
 _OF_ID = {"id", "ref", "uuid", "key", "relationships", "data"}
 Path = tuple[str, ...]
 """The keys of the lists around a value."""
@@ -65,23 +69,24 @@ def _by_column(document: Any) -> Any:
     return [{key: each.get(at) for key, each in document.items()} for at in columns[0]]
 
 
-def _keyed(value: Any, name: str = "", around: str = "", *, of_player: bool = False) -> Any:
+def _keyed(value: Any, name: str = "", around: str = "", owner: str = "") -> Any:
     """Return a document in which objects that stand for lists are lists of objects that have their keys.
 
     These hold objects, or lists of them, and are called races or players, or have numbered names or dates as
-    keys. `of_player` is what the object around it is.
+    keys. The `owner` is what the object `around` it is, or has in another list: a player, or objects.
     """
     kind, top = plain(name), around == "top"
     if isinstance(value, list):
         return _in_order(value, kind) or [_keyed(each, "", name) for each in value]
     if not isinstance(value, Mapping) or not value:
         return value
-    if (entrants := _by_name(value, kind, of_player)) is not None:
+    if (entrants := _by_name(value, kind, owner)) is not None:
         return entrants
-    told = {word for key in value for word in ({key, *words_of(key)} if key != "name" else {"player"})}
-    people = any(plain(key) in _PEOPLE and isinstance(each, list | Mapping) for key, each in value.items())
-    owns = plain(around) not in _RACES and (plain(around) in _PEOPLE or people or bool(told & _ONE_PLAYER))
-    own = {key: _keyed(each, key, name, of_player=owns) for key, each in value.items()}
+    ones = {" ".join(word for word in words_of(key) if word not in _OF_PLAYER) or key for key in value}
+    is_player = plain(around) not in _RACES and (plain(around) in _PEOPLE or not ones.isdisjoint(_ONE_PLAYER))
+    lists = [key for key, each in value.items() if _are_objects(each) or (each and plain(key) in _PEOPLE)]
+    owns = "player" if is_player else "" if all(_out((key,)) for key in lists) else "objects"
+    own = {key: _keyed(each, key, name, owns) for key, each in value.items()}
     own = _side_by_side(_with_sides(own))
     values = [*own.values()]
     alike = all(isinstance(each, list) and each and len(each) == len(values[0]) for each in values)
@@ -105,13 +110,13 @@ def _keyed(value: Any, name: str = "", around: str = "", *, of_player: bool = Fa
         label = "season"
     elif dated and kind not in _RACES:
         label = "date"
-    elif kind in _RACES or starts or (of_player and kind in _BY_NAME):
+    elif kind in _RACES or starts or (owner == "player" and kind in _BY_NAME):
         label = "race"
     elif kind in _PEOPLE or (kind in _ORDERS | _BY_NAME and all(_told(row) & _RESULT for row in rows)):
         label = "player"
     elif all(RACE_NAME.fullmatch(plain(key)) for key in own):
         label = "race" if rows[0].keys() == {"results"} or not all(map(str.isdecimal, own)) else name or "key"
-    elif top and not told & _PLAYERS and all(len(dict(flat(row))) == len(row) for row in rows):
+    elif top and "player" not in _told(own) and all(len(dict(flat(row))) == len(row) for row in rows):
         label = "key"
     else:
         return own
@@ -130,7 +135,7 @@ def _in_order(value: list[Any], kind: str) -> list[Record]:
     return [{"player": each[0], "result": each[1]} for each in value] if pairs else []
 
 
-def _by_name(value: Record, kind: str, of_player: bool) -> list[Any] | None:
+def _by_name(value: Record, kind: str, owner: str) -> list[Any] | None:
     """Return the entrants of `"results": {"Ann": 1}`, of `{"1": "Ann"}` or of `"dnf": {"Ann": "late"}`."""
     groups = [each if isinstance(each, list) else [each] for each in value.values()]
     by_place = (
@@ -144,7 +149,7 @@ def _by_name(value: Record, kind: str, of_player: bool) -> list[Any] | None:
         return [*value]
     if kind in _PEOPLE and all(map(_may_be_name, value.values())):
         return [{"id": key, "name": each} for key, each in value.items()]
-    if kind not in _BY_NAME or of_player or not any(cells.is_result(str(each)) for each in value.values()):
+    if kind not in _BY_NAME or owner or not any(cells.is_result(str(each)) for each in value.values()):
         return None
     timed = ":" in "".join(map(str, value.values()))
     kind = kind if kind != "results" else "time" if timed else "place"
