@@ -73,7 +73,8 @@ def two_players(
     twins = [at for at, name in enumerate(header.plain) if name in KNOWN["scores"]]
     for number, at in enumerate(twins if len(twins) == 2 else (), start=1):
         header.plain[at] = f"score {number}"
-    winner, draw = header.find(*KNOWN["winner"]), header.find("draw", "drawn", "tie")
+    alike = [name for name in header.plain if name.endswith(" winner")]
+    winner, draw = header.find(*KNOWN["winner"], *alike[:1]), header.find("draw", "drawn", "tie")
     forfeit = header.find("forfeit", "walkover", "wo", "w o", "forfait")
     sides = [plain(_NUMBER.sub("", name.partition("+")[0]) if "+" in name else name) for name in names]
     sides = [side.removesuffix(" name").removesuffix("team").strip() for side in sides]
@@ -102,12 +103,13 @@ def two_players(
         if sides[0] in KNOWN["winner"]:
             return _EQUAL if draw is not None and row[draw].lower() in draws else _FIRST
         if winner is not None and not cells.is_nobody(row[winner]):
-            won = _DRAWN | _WINNERS | {names[0].casefold(): _FIRST, names[1].casefold(): _SECOND}
+            won = _DRAWN | _WINNERS | {plain(names[0]): _FIRST, plain(names[1]): _SECOND}
             won |= {two.casefold(): _SECOND, one.casefold(): _FIRST}
-            if row[winner].casefold() not in won:
+            text = row[winner].casefold()
+            if not (found := won.get(text) or won.get(plain(text))):
                 name = reprlib.repr(row[winner])
                 raise BadCellError("winner", f"{name} is neither of the players, nor draw")
-            return won[row[winner].casefold()]
+            return found
         if not told and winner is None:
             raise BadCellError("result", "no column result or winner: add one, or --columns result=ONE+TWO")
         texts = [text for at in told if (text := row[at]).lower() not in UNPLAYED]
@@ -179,7 +181,8 @@ def are_scores(texts: Iterable[str]) -> bool:
     played = [text for text in texts if text.lower() not in UNPLAYED]
     if played and all(_TIME.fullmatch(text) or not _HAS_DIGIT.search(text) for text in played):
         return False
-    return 2 * sum(_SCORES_OF_TWO.fullmatch(text) is not None for text in played) > len(played)
+    alike = [text for text in played if _SCORES_OF_TWO.fullmatch(text) and not cells.date_in(text)]
+    return 2 * len(alike) > len(played)
 
 
 def _of_score(texts: Sequence[str], known: Mapping[str, tuple[str, str]]) -> tuple[str, str]:
