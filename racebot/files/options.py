@@ -203,14 +203,14 @@ class Header:
         self._empty |= {at for at in counts if all(row[at].isdecimal() for row in below if any(row))}
         for ours, theirs in given.items():
             parts = [theirs] if self.find(theirs) is not None else theirs.split("+")
+            columns = {part: self._columns(part, merged=ours == "unused") for part in parts}
+            lacking = [part for part, own in columns.items() if not own]
             if ours == "unused":  # which may also name lines
-                lines = {part for part in parts for row in below if part in row and not self._below(part)}
-                parts = [part for part in parts if part and part not in lines]
-            columns = [self._below(part)[: None if ours == "unused" else 1] for part in parts]
-            if theirs and all(columns):
-                self.at[ours] = tuple(chain(*columns))
-            elif theirs:
+                lacking = [part for part in lacking if part and not any(part in row for row in below)]
+            if theirs and lacking:
                 self.missing[ours] = theirs
+            elif found := tuple(chain(*columns.values())):
+                self.at[ours] = found
         for ours, names in options.known.items():
             found = self._unclaimed(names)
             if ours == "ended_at" and not found and (at := self.find(*names)) in self.at.get("race", ()):
@@ -261,10 +261,11 @@ class Header:
             self.at["place"] = who_won
         self.used = {at for positions in self.at.values() for at in positions}
 
-    def _below(self, name: str) -> list[int]:
-        """Return the position of a column, or of those below a merged cell with this name."""
-        at, begin = self.find(name), plain(name) + " "
-        return [n for n, own in enumerate(self.plain) if (own.startswith(begin) if at is None else n == at)]
+    def _columns(self, name: str, *, merged: bool) -> list[int]:
+        """Return the position of a column, or of those below a `merged` cell with this name."""
+        if (at := self.find(name)) is not None:
+            return [at]
+        return [n for n, own in enumerate(self.plain) if merged and own.startswith(f"{plain(name)} ")]
 
     def _unclaimed(self, names: Iterable[str]) -> tuple[int, ...]:
         """Return the position of the first of these names that stands for nothing else yet, or none."""
