@@ -161,13 +161,21 @@ def _with_sides(own: Record) -> dict[str, Any]:
     found, keys = dict[str, Any](), {*map(plain, own)}
     third = "3" in {key[-1:] for key in keys}
     pair = () if third else next(filter(keys.issuperset, PAIRS), ())
+    sides = {key: each for key, each in own.items() if plain(key) in pair and isinstance(each, Mapping)}
+    signs = {key: str(each.get("result") or "").lower() for key, each in sides.items()}
+    won = [key for key, sign in signs.items() if sign in SIGNS["first_won"]]
+    if won or (all(signs.values()) and len({*signs.values()}) == 1):
+        found["winner"] = won[0] if won else "draw"
     for key, each in own.items():
-        if plain(key) in pair and isinstance(each, Mapping) and (name := _name(each)):
+        if key in sides and (name := _name(each)):
             found |= {key: name} | {f"{key} {what}": of for what, of in flat(each) if of != name}
         elif isinstance(each, Mapping) and any(_are_names([*map(each.get, names)]) for names in PAIRS):
             found |= each
         else:
             found[key] = each
+    of_two = any(_are_names([*map(found.get, names)]) for names in PAIRS)
+    if of_two and str(own.get("status")).lower() in SIGNS["drawn"]:
+        found["winner"] = found.get("winner") or "draw"
     return found
 
 

@@ -44,6 +44,8 @@ _UNITS, _SEASONS = {*KNOWN["units"]}, ("season", "year", "series", "regatta")
 _SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
 _OF_DAY = re.compile(r"0\.\d{4,}")  # a workbook's time in a cell without that format
 _ASKED = {*KNOWN["asked"]}
+_MOMENTS = tuple(f" {name}" for name in KNOWN["moments"])
+_UNIX = re.compile(r"1\d{9}(?:\d{3})?")
 _ORDINAL = re.compile(r"(?:place |pos |position )(\d{1,4})|(\d{1,4})(?:st|nd|rd|th)(?: place)?")
 
 
@@ -234,6 +236,8 @@ class Header:
             self.at["race"] = self.at.pop("list")
         elif "race" in self.at and "race" not in given:
             self.at["race"] = self._unclaimed(_SEASONS) + self.at["race"] + self._unclaimed(("heat",))
+        if below and "ended_at" in options.known.keys() - given.keys() - self.at.keys():
+            self.at |= self._moments(below)
         if "player" not in given:
             first, last = (self._unclaimed(KNOWN["names"][part]) for part in ("first", "last"))
             own = self.at.get("player", ())
@@ -266,6 +270,16 @@ class Header:
         if (at := self.find(name)) is not None:
             return [at]
         return [n for n, own in enumerate(self.plain) if merged and own.startswith(f"{plain(name)} ")]
+
+    def _moments(self, below: Sequence[Sequence[str]]) -> dict[str, tuple[int, ...]]:
+        """Return the first column of moments such as `created at`, if each race has one."""
+        races = [tuple(row[at] for at in self.at.get("race", ())) for row in below]
+        for at in (at for at, name in enumerate(self.plain) if f" {name}".endswith(_MOMENTS)):
+            texts = [row[at] for row in below]
+            one_each = bool(self.pair()) or len({*zip(races, texts, strict=True)}) == len({*races})
+            if one_each and all(cells.is_date(text) or _UNIX.fullmatch(text) for text in texts):
+                return {"ended_at": (at,)}
+        return {}
 
     def _unclaimed(self, names: Iterable[str]) -> tuple[int, ...]:
         """Return the position of the first of these names that stands for nothing else yet, or none."""
