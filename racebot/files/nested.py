@@ -132,7 +132,9 @@ def _in_order(value: list[Any], kind: str) -> list[Record]:
         places = accumulate(map(len, groups), initial=1)
         return [{"name": who, "place": n} for n, of in zip(places, groups, strict=False) for who in of]
     pairs = groups == value and all(len(each) == 2 and isinstance(each[0], str) for each in value)
-    return [{"player": each[0], "result": each[1]} for each in value] if pairs else []
+    timed = any(re.match(r"PT\d|\d+:", str(each[1])) for each in value if pairs)
+    kind = "time" if timed else "result"
+    return [{"player": who, kind: "DNF" if of is None else of} for who, of in value] if pairs else []
 
 
 def _by_name(value: Record, kind: str, owner: str) -> list[Any] | None:

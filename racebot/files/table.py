@@ -189,7 +189,8 @@ class TableReader:
         race.lists.add(line.get("list"))
         if len(race.lists) > 1 and "race" not in self._options.columns:
             mine = self._columns.get("race") or self._columns["ended_at"]
-            fix = f"add --columns race={mine}+list if each is a race, or race={mine} if they are one"
+            each, one = (cells.quoted(f"race={mine}{more}") for more in ("+list", ""))
+            fix = f"add --columns {each} if each is a race, or {one} if they are one"
             raise BadCellError("race", f"entrants of several lists: {fix}")
         race.recorded &= line.get("recorded", "").lower() != "false"
         key = number if self._find else result.entrant.user_id or number
