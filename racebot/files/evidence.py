@@ -109,6 +109,7 @@ def ask_about_places(path: Path, header: Header, below: Sequence[list[str]]) -> 
             told = [(one, row[at].lower()) for (one, _), row in zip(pairs, below, strict=True) if one]
             pairs = [(min(one, 2), float(cells.WON[sign])) for one, sign in told if sign in cells.WON]
         differ = any(one != two for one, two in pairs if one is not None and two is not None)
+        differ &= header.names[at] != header.names[used[0]]  # a repeated name is refused as such
         if differ and math.inf not in {two for _, two in pairs}:
             one, two = (cells.quoted(f"place={header.names[each]}") for each in (used[0], at))
             raise PayloadError(f"{path}: two columns of places that differ: add --columns {one} or {two}")

@@ -127,7 +127,7 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
     texts, names, players = own.free, own.of_kind["name"], own.players
     most = max((len({*texts[name]}) for name in names), default=0)
     many = [name for name in names if 2 * len({*texts[name]}) >= most]
-    if any(_share(texts[one], texts[two]) for one, two in combinations(many, 2)):
+    if "player" not in header.at and any(_share(texts[a], texts[b]) for a, b in combinations(many, 2)):
         return found
     if "player" not in header.at:
         people = names or [name for name in own.of_kind["number"] if OF_ONE.search(plain(name))]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice, product
+from itertools import chain, islice, pairwise, product
 from pathlib import Path
 
 from racebot.errors import PayloadError
@@ -43,6 +43,9 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
     notes = rows[0]
     lines = _without_dittos(rows[1], notes)
     start = list(islice(lines, _SAMPLE))
+    if beside := _below_each_other(start, lines, options):
+        notes.append("tables that stand side by side")
+        start, lines = beside[:_SAMPLE], iter(beside[_SAMPLE:])
     for at, (number, row) in enumerate(start):
         if any(row[MOST_COLUMNS:]):
             raise PayloadError(f"{path}, line {number}: more than {MOST_COLUMNS:,} columns: remove some")
@@ -87,6 +90,23 @@ def _without_dittos(rows: Iterable[Row], notes: list[str]) -> Iterator[Row]:
         found += [number] if above != row else []
         yield number, above
     notes += [f"signs for the text above: {lines_of(found)}"] if found else []
+
+
+def _below_each_other(start: Sequence[Row], lines: Iterable[Row], options: ReadOptions) -> list[Row]:
+    """Return the rows of tables that stand side by side, each below its title, or none."""
+    for at, (number, row) in enumerate(start[:_LAST_HEADER]):
+        begins = [n for n, name in enumerate(row) if name and name == next(filter(None, row))]
+        parts = [slice(begin, end) for begin, end in pairwise([*begins, len(row)])]
+        names = [list(filter(None, row[part])) for part in parts]
+        header = Header(names[0] if len(names) > 1 else [], options)
+        if "player" in header.at and header.results() and all(each == names[0] for each in names):
+            rows, found = [*start[at:], *lines], list[Row]()
+            for part in parts:
+                titles = [text for _, above in start[:at] for text in above[part] if text]
+                found.append((number, (titles or [f"table {1 + parts.index(part)}"])[-1:]))
+                found += [(line, each[part]) for line, each in rows if any(each[part])]
+            return found
+    return []
 
 
 def _is_heading(row: Sequence[str]) -> bool:

@@ -97,6 +97,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "names of columns again in the last line": ("Pos,Driver\n1,Ann\n2,Bo\nPos,Driver\n", {}, {"t": "Ann Bo"}, ""),
     "a winner's name as the result": ("Uitdager,Tegenstander,Naam\nAnn,Bo,Bo\nBo,Ann,Bo\n", {"columns": "player1=Uitdager,player2=Tegenstander,result=Naam"}, {"t-000002": "Bo Ann", "t-000003": "Bo Ann"}, ""),
     "tables with names of columns again below titles": ("Session: 3 March 2026\nRank,Pair,Max\n1,Ann,9\n2,Bo,9\nSession: 4 March 2026\nRank,Pair,Max\n1,Bo,9\n2,Ann,9\n", {"columns": "player=Pair"}, {"Session: 3 March 2026": "Ann Bo", "Session: 4 March 2026": "Bo Ann"}, ""),
+    "tables side by side": ("Spa,,,Imola,,\nPos,Name,,Pos,Name,\n1,Ann,,1,Bo,\n2,Bo,,2,Cy,\n,,,3,Ann,\n", {}, {"Spa": "Ann Bo", "Imola": "Bo Cy Ann"}, "tables that stand side by side"),
     "a column for each player": ("Race,Date,Ann,Bo,Cy\nr1,2026-03-01,1,2,DNF\nr2,2026-03-08,2,1,\n", {}, {"r1": "Ann Bo | Cy", "r2": "Bo Ann"}, "a column for each player, with places: 'Ann', 'Bo', 'Cy'"),
     "titles and counts within": ("Pos,Driver,Laps\n1,Ann,9\nNot classified\nDNF,Bo,3\n,Entries,2\n", {}, {"t": "Ann | Bo"}, "1 line without a result (the first is line 3)"),
     "games of teams with names": ('{"matches": [{"homeTeam": {"id": 1, "name": "Ann"}, "awayTeam": {"id": 2, "name": "Bo"}, "score": {"home": 0, "away": 2}}]}', {}, {"t-000002": "Bo Ann"}, "a race of two"),
@@ -368,7 +369,8 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         # Names that are not known, guessed by the cells.
         ("Datum,Uitdager,Tegenstander,Uitslag\nx,Ann,Bo,3-0\ny,Bo,Ann,1-3\nz,Ann,Bo,w.o.\n", ["game of two, add --columns player1=Uitdager,player2=Tegenstander,result=Uitslag; if not"]),
         ("Race,Place,Player\nA,1,Ann\n,2,Bo\n,,Cy\n,4,Di\nB,1,Ann\n", ["line 4, column Place: empty between 2 and 4: write 2 if they are equal"]),
-        ("Pos,Name,,Pos,Name\n1,Ann,,1,Cy\n2,Bo,,2,Di\n", ["'Pos' is repeated: rename one, or put tables"]),
+        ("Pos,Car,Pos,Car,Name\n1,A,2,C,Ann\n2,B,1,D,Bo\n", ["'Pos' is repeated: rename one, or put tables"]),
+        ("Year,Place,Player,Leg 1,Leg 2\n1,1,Ann,x,y\n1,2,Bo,z,w\n2,1,Bo,y,x\n2,2,Ann,w,z\n", ["race=Year"]),
         ("Futam;Mikor;Név;Hely\nA;3.1.2026;Ann;1\nA;3.1.2026;Bo;2\nB;10.1.2026;Bo;1\nB;10.1.2026;Ann;DNF\n", ["player=Név,race=Futam,ended_at=Mikor,place=Hely"]),
         ("hole,player,strokes\nA,Ann,70\nA,Bo,68\n", ["--columns score=strokes, with --lowest-wins"]),
         ("Date,Red 1,Red 2,Goals\n2026-03-01,Ann,Bo,3\n2026-03-02,Bo,Ann,2\n", ["a line for each entrant"]),
