@@ -72,7 +72,7 @@ def refusal(
         if "race" in options.known and options.layout is None:
             fix += "; a column for each race or player needs --layout players or races"
     if len(names) == 1 and " " in names[0]:
-        fix = "separate columns by commas, semicolons or tabs, not spaces"
+        fix = "separate columns by commas, semicolons or tabs, not spaces, below race,player,place"
     has = few(names, 20) or "nothing"
     return PayloadError(f"{path}: {' and '.join(lacks) or 'no results'}; line {number} has {has}: {fix}")
 
@@ -127,9 +127,10 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
     texts, names, players = own.free, own.of_kind["name"], own.players
     most = max((len({*texts[name]}) for name in names), default=0)
     many = [name for name in names if 2 * len({*texts[name]}) >= most]
-    if "player" not in header.at and any(_share(texts[a], texts[b]) for a, b in combinations(many, 2)):
-        return found
     if "player" not in header.at:
+        if any(_share(texts[one], texts[two]) for one, two in combinations(many, 2)):
+            return found
+        names = [name for name in names if {*words_of(name)}.isdisjoint(KNOWN["notes"])]
         people = names or [name for name in own.of_kind["number"] if OF_ONE.search(plain(name))]
         if not people:
             return found
@@ -175,7 +176,10 @@ class _Columns:
         self.races: Races = [*zip(*[*self._own.values()][:1] or [[""] * len(rows)], strict=True)]
 
     def apart(self, players: Sequence[str]) -> tuple[str, Races] | None:
-        """Return columns, up to two more, by which nobody is twice in a race, and the race of each row."""
+        """Return columns, up to two more, by which nobody is twice in a race, and the race of each row.
+
+        If there are none, it is one by which places begin at 1 in each of several races.
+        """
         texts = self._own | self._filled
         # The numbers and times of races stand together, those of laps do not.
         numbers = self.of_kind["number"] + self.of_kind["time"]
@@ -188,6 +192,10 @@ class _Columns:
             races = [*zip(*(texts[name] for name in names), strict=True)]
             if _are_apart(races, players) and _places_of(races, self.places):
                 return "+".join(names), races
+        for (name,) in one if any(self.places) else ():
+            races = [(text,) for text in texts[name]]
+            if 1 < len({*races}) <= len(races) / 2 and _places_of(races, self.places):
+                return name, races
         return None
 
 

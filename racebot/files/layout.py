@@ -34,6 +34,7 @@ _LAST_HEADER, _SAMPLE = 15, 500
 """Most rows in which the names of columns are looked for, and rows by which a layout is recognized."""
 Rest = Sequence[list[str]]
 Entrants = Callable[[Iterable[Row]], Iterator[Row]]
+_PAIRED = re.compile(r"\d{1,3}[wbs][10½=+-]", re.IGNORECASE)  # on lists of Swiss tournaments
 _TELL = {"race", "player", *RESULTS}
 """Columns by which the line with the names of columns is told."""
 
@@ -176,8 +177,7 @@ class _Recognizer:
         header, layout = self.header, self.options.layout
         has_player, has_race = "player" in header.at, bool({"race", "ended_at"} & header.at.keys())
         columns = self.results()
-        people = {row[header.at.get("player", (0,))[0]] for row in self.below} & {*header.names} - {""}
-        if len(people) > 2 and not any(map(cells.is_result, people)):
+        if self._have_opponents():
             fix = "write a line for each game, with player1, player2 and result, or for each entrant of it"
             raise PayloadError(f"{self.path}: players in lines and columns: {fix}")
         if layout in {Layout.PLAYERS, Layout.RACES}:
@@ -229,6 +229,16 @@ class _Recognizer:
             self._ask()
             return Lines(lambda _, row: [header.texts(row)], header.titles())
         return None
+
+    def _have_opponents(self) -> bool:
+        """Return whether lines and columns are the same players, or cells are opponents with the result."""
+        header = self.header
+        people = {row[header.at.get("player", (0,))[0]] for row in self.below} & {*header.names} - {""}
+        numbers = [at for at, name in enumerate(header.plain) if name.isdecimal()]
+        own = (row[at] for row, at in zip(self.below, numbers, strict=False))
+        crossed = len(self.below) == len(numbers) > 2 and not any(map(cells.is_result, own))
+        named = len(people) > 2 and not any(map(cells.is_result, people))
+        return named or crossed or len([*filter(_PAIRED.fullmatch, chain(*self.below))]) > 2
 
     def _ask(self) -> None:
         """Refuse lines of entrants that may be read in two ways, unless options say how."""

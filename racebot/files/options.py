@@ -201,6 +201,8 @@ class Header:
         self.missing: dict[str, str] = {}
         of_races = [at for at, name in enumerate(self.plain) if name in {*COLUMNS["race"], *_SEASONS}]
         self._empty = {at for at in of_races if below and not any(row[at] for row in below)}
+        flags = [{row[at].lower() for row in below} for at in of_races]
+        self._empty |= {at for at, texts in zip(of_races, flags, strict=True) if texts == {"0", "1"}}
         counts = [at for at, name in enumerate(self.plain) if name in {"players", "participants"} and below]
         self._empty |= {at for at in counts if all(row[at].isdecimal() for row in below if any(row))}
         for ours, theirs in given.items():
@@ -223,7 +225,10 @@ class Header:
             if ours in options.known.keys() - given.keys() - self.at.keys():
                 self._claim_alike(ours, below)
         hours, minutes, seconds = map(self._unclaimed, KNOWN["clock"])
-        clock = minutes and seconds and not self._unclaimed(KNOWN["fractions"])
+        if not minutes:
+            alone = not (hours or {"place", "score"} & self.at.keys())
+            seconds = self._unclaimed(("seconds", "secs") if alone else ())
+        clock = seconds and not self._unclaimed(KNOWN["fractions"])
         if clock and "time" not in {*self.at, *given} and "time" in options.known:
             self.at["time"] = hours + minutes + seconds
         units = [unit for at in self.at.get("time", ()) for unit in self._words[at] & _UNITS]

@@ -310,6 +310,8 @@ class TableReader:
             return DONE, None if unsure else ""
         if {"place", "score"} & line.keys():
             return DNF, line.get("place") or line.get("score") or text
+        if given := line.get("time"):
+            cells.microseconds(given)  # such as NA
         raise BadCellError("time", "empty: write a time such as 1:02:03.4, or DNF")
 
     def _read_attempt(self, entrant: Entrant, line: Line, find: Find) -> None:
