@@ -140,6 +140,13 @@ def documents_of(rows: Iterable[Record]) -> Iterator[dict[str, Any]]:
         yield race
 
 
+def _once(pairs: list[tuple[str, Any]]) -> None:
+    """Refuse an object with a key that is given twice, of which one value would be lost."""
+    for key, times in Counter(key for key, _ in pairs).items() if len(dict(pairs)) < len(pairs) else ():
+        if times > 1:
+            raise PayloadError(f"not usable JSON: {key!r} is given twice in an object")
+
+
 def _document(text: str) -> Any:
     if sum(map(text.count, ",[{")) > MOST_VALUES:
         raise PayloadError(f"more than {MOST_VALUES:,} values: split it into several files")
@@ -149,7 +156,7 @@ def _document(text: str) -> Any:
         while not parts or end < len(text):  # lines of JSON, or objects one after the other
             start, end = next(_SPACES.finditer(text, end)).end(), len(text)
             with suppress(ValueError, RecursionError):
-                _, end = JSONDecoder().raw_decode(text, start)
+                _, end = JSONDecoder(object_pairs_hook=_once).raw_decode(text, start)
             above = "\n" * text.count("\n", 0, start) if end == len(text) else ""  # for the line of an error
             parts.append(read_json(above + text[start:end]))
     except PayloadError as error:

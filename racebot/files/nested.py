@@ -40,6 +40,7 @@ _SIDES = {name for pair in PAIRS for name in pair}
 _PARTS = [{*KNOWN["names"][part]} - {"first", "last", "name", "nom"} for part in ("first", "last")]
 _DETAILS = {*KNOWN["details"]}
 _WRAPS = {"nodes", "edges", "items", "data", "results", "list"}
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _OF_PLAYER = {"id", "name", "uuid", "key", "tag"}
 _OF_ID = {"id", "ref", "uuid", "key", "relationships", "data"}
 Path = tuple[str, ...]
@@ -76,6 +77,7 @@ def _keyed(value: Any, name: str = "", around: str = "", owner: str = "") -> Any
     keys. The `owner` is what the object `around` it is, or has in another list: a player, or objects.
     """
     kind, top = plain(name), around == "top"
+    of_races = kind in _RACES or _YEAR.fullmatch(name)
     if isinstance(value, list):
         return _in_order(value, kind) or [_keyed(each, "", name) for each in value]
     if not isinstance(value, Mapping) or not value:
@@ -84,7 +86,11 @@ def _keyed(value: Any, name: str = "", around: str = "", owner: str = "") -> Any
         return entrants
     ones = {" ".join(word for word in words_of(key) if word not in _OF_PLAYER) or key for key in value}
     is_player = plain(around) not in _RACES and (plain(around) in _PEOPLE or not ones.isdisjoint(_ONE_PLAYER))
-    lists = [key for key, each in value.items() if _are_objects(each) or (each and plain(key) in _PEOPLE)]
+    lists = [
+        key
+        for key, each in value.items()
+        if _are_objects(each) or (_is_nested(each) and plain(key) in _PEOPLE)
+    ]
     owns = "player" if is_player else "" if all(_out((key,)) for key in lists) else "objects"
     own = {key: _keyed(each, key, name, owns) for key, each in value.items()}
     own = _side_by_side(_with_sides(own))
@@ -93,9 +99,12 @@ def _keyed(value: Any, name: str = "", around: str = "", owner: str = "") -> Any
     plain_cells = alike and not any(isinstance(cell, list | Mapping) for each in values for cell in each)
     if plain_cells and values[1:] and not any(map(_tells, own)) and not any(map(_are_names, values)):
         return [{"player": key} | {f"race {n}": cell for n, cell in enumerate(own[key], 1)} for key in own]
-    dated, named = all(map(is_date, own)), (top or kind in _RACES) and all(map(_are_names, values))
+    dated, named = (
+        all(map(is_date, own)),
+        (top or of_races) and all(map(_are_names, values)),
+    )
     starts = Counter(who for each in values for who in {*each}) if named else Counter[str]()
-    if starts and (dated or kind in _RACES or starts.total() > len(starts)):  # somebody is in two of them
+    if starts and (dated or of_races or starts.total() > len(starts)):  # somebody is in two of them
         own = {key: _in_order(each, "order") for key, each in own.items()}
     kept = {key: each for key, each in own.items() if each is not None}
     rows = [{"results": each} if _are_objects(each) else each for each in kept.values()]
@@ -106,13 +115,14 @@ def _keyed(value: Any, name: str = "", around: str = "", owner: str = "") -> Any
         or not all(isinstance(row, Mapping) for row in rows)
     ):
         return own
-    if all(re.fullmatch(r"(19|20)\d\d", key) for key in own):
+    by_name = kind in _ORDERS | _BY_NAME or (name and plain(around) in _RACES and not _told(own))
+    if all(map(_YEAR.fullmatch, own)):
         label = "season"
     elif dated and kind not in _RACES:
         label = "date"
     elif kind in _RACES or starts or (owner == "player" and kind in _BY_NAME):
         label = "race"
-    elif kind in _PEOPLE or (kind in _ORDERS | _BY_NAME and all(_told(row) & _RESULT for row in rows)):
+    elif kind in _PEOPLE or (by_name and all(_told(row) & _RESULT for row in rows)):
         label = "player"
     elif all(RACE_NAME.fullmatch(plain(key)) for key in own):
         label = "race" if rows[0].keys() == {"results"} or not all(map(str.isdecimal, own)) else name or "key"
@@ -169,7 +179,7 @@ def _with_sides(own: Record) -> dict[str, Any]:
     if won or (all(signs.values()) and len({*signs.values()}) == 1):
         found["winner"] = won[0] if won else "draw"
     for key, each in own.items():
-        if key in sides and (name := _name(each)):
+        if key in sides and (name := _name(each) or " / ".join(_names_in(each))):
             found |= {key: name} | {f"{key} {what}": of for what, of in flat(each) if of != name}
         elif isinstance(each, Mapping) and any(_are_names([*map(each.get, names)]) for names in PAIRS):
             found |= each
@@ -179,6 +189,14 @@ def _with_sides(own: Record) -> dict[str, Any]:
     if of_two and str(own.get("status")).lower() in SIGNS["drawn"]:
         found["winner"] = found.get("winner") or "draw"
     return found
+
+
+def _names_in(value: Record) -> list[str]:
+    """Return the names of people in the lists of an object."""
+    people = [
+        each for key, of in value.items() if plain(key) in _PEOPLE and isinstance(of, list) for each in of
+    ]
+    return [_name(each) if isinstance(each, Mapping) else str(each) for each in people]
 
 
 def _name(value: Record) -> str:
@@ -301,7 +319,8 @@ def _without_details(full: list[Path], tells: Mapping[Path, tuple[set[str], set[
 def _tells(key: str) -> set[str]:
     """Return whether a key seems to name a player, a result, a place or a status."""
     words = {plain(key), *words_of(key)}
-    return {kind for kind, names in _TELLING.items() if not names.isdisjoint(words)}
+    exact = {"result"} if plain(key) in {"won", "is winner", "result"} else set[str]()
+    return exact | {kind for kind, names in _TELLING.items() if not names.isdisjoint(words)}
 
 
 def _told(keys: Iterable[str]) -> set[str]:
@@ -361,6 +380,10 @@ def _may_be_name(value: Any) -> bool:
     return isinstance(value, str) and value.lower() not in WORDS and not cells.is_result(value)
 
 
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, list | Mapping)
+
+
 def _are_names(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
@@ -376,14 +399,11 @@ def _side_by_side(own: dict[str, Any]) -> dict[str, Any]:
     """
     lists = {key: each for key, each in own.items() if isinstance(each, list) and not _out((key,))}
     who = next((key for key in lists if plain(key) in _PLAYERS), "")
-    if who and len(lists) == 1 and "winner" in own and own["winner"] in lists[who]:
-        lists["place"] = [2 - (each == own["winner"]) for each in lists[who]]
-    if (
-        not who
-        or len(lists) < 2
-        or any(map(_are_objects, lists.values()))
-        or "result" in _told(own.keys() - lists)
-    ):
+    people = [_name(each) if isinstance(each, Mapping) else each for each in lists.get(who, [])]
+    objects, told = any(map(_are_objects, lists.values())), _told(own.keys() - lists)
+    if len(lists) == 1 and own.get("winner", {}) in people and "result" not in told:
+        lists["place"] = [2 - (each == own["winner"]) for each in people]
+    elif not who or len(lists) < 2 or objects or "result" in told:
         return own
     if len({*map(len, lists.values())}) > 1:
         raise PayloadError(f"lists of different lengths: {', '.join(lists)}: write one value an entrant")
@@ -393,7 +413,9 @@ def _side_by_side(own: dict[str, Any]) -> dict[str, Any]:
         team = record.pop(who)
         for member in team if isinstance(team, list) else [team]:
             named = {"team": "+".join(map(str, team))} if isinstance(team, list) and team[1:] else {}
-            rows.append(record | {"player": member} | named)
+            rows.append(
+                record | (dict(member) if isinstance(member, Mapping) else {"player": member}) | named
+            )
     return {key: each for key, each in own.items() if key not in lists} | {who: rows}
 
 
