@@ -86,9 +86,11 @@ def _without_dittos(rows: Iterable[Row], notes: list[str]) -> Iterator[Row]:
     """Yield rows with the text above in place of a sign for it."""
     above, found = list[str](), list[int]()
     for number, row in rows:
-        signs = () if SIGNS["ditto"].isdisjoint(row) else range(len(above))
-        above = [above[at] if at in signs and text in SIGNS["ditto"] else text for at, text in enumerate(row)]
-        found += [number] if above != row else []
+        before, above = above, row
+        if not SIGNS["ditto"].isdisjoint(row):
+            known = padded(before, len(row))
+            above = [known[at] or text if text in SIGNS["ditto"] else text for at, text in enumerate(row)]
+            found.append(number)
         yield number, above
     notes += [f"signs for the text above: {lines_of(found)}"] if found else []
 

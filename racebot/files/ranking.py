@@ -107,8 +107,7 @@ class Ranking:
                     self.signs[str(timedelta(microseconds=last))] += alike
                 mixed = 0 < _SLOWEST * min(times) < max(times)
                 if mixed and not as_gaps and self.options.columns.keys().isdisjoint({"time", "cells"}):
-                    right = "--columns time=NAME, or cells=time for several columns of times,"
-                    fix = f"write h:mm:ss in all lines, or DNF, or add {right} if they are right"
+                    fix = "write h:mm:ss in all lines, or DNF, or add --columns time=NAME if they are right"
                     raise BadCellError("time", f"times differ by more than a factor of {_SLOWEST}: {fix}")
                 several, falls = len({*times}), times == sorted(times, reverse=True) and not as_gaps
                 self.doubts["looks like gaps after the first"] += bool(as_gaps)

@@ -157,9 +157,12 @@ class TableReader:
             yield
         except BadCellError as error:
             column, fix = error.args
+            own = self._columns.get(column)
+            ways = {ours: f"{ours}={own}" if own else f"cells={ours}" for ours in ("time", "score")}
+            fix = re.sub(r"(time|score)=NAME", lambda found: cells.quoted(ways[found[1]]), fix)
             text = re.split("['\"]", fix)[1] if fix[0] in "'\"" else ""
             kind = column, re.sub(r'[\d"]', "", fix.replace(repr(text), "").replace(f"={text}", ""))
-            self._problems[kind].append((number, text, f"column {self._columns.get(column, column)}: {fix}"))
+            self._problems[kind].append((number, text, f"column {own or column}: {fix}"))
 
     def _raise_problems(self) -> None:
         """Raise one line for each kind of problem, with the count of other lines and what they have."""

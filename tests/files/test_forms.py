@@ -413,7 +413,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Player,Score\nAnn,68\nBo,70\nCy,71\nDi,75\n", ["from the lowest", "--lowest-wins", "score=Score"]),
         ("race,class,pos,driver\na,X,1,Ann\na,X,2,Bo\na,Y,1,Cy\na,Y,2,Di\n", ["race=race+class; if not, place=pos"]),
         ("Player,Time,Date\nAnn,1:02:03,2026-03-01\nBo,1:03:00,2026-02-01\n", ["one entrant a race", "--columns date="]),
-        ("Runner,Time\nAnn,59:50:00\nBo,1:02:10\n", ["factor of 30", "h:mm:ss", "time=NAME"]),
+        ("Runner,Time\nAnn,59:50:00\nBo,1:02:10\n", ["factor of 30", "h:mm:ss", "--columns time=Time if they are right"]),
         ("Timestamp,Your name,Which race?,Time\n1/3/2026,Ann,Race 1,1:02\n1/3/2026,Bo,Race 1,1:01\n1/3/2026,Cy,Race 2,0:59\n", ['"race=Which race?"']),
         ("Week,Table,Player,Score\n1,A,Ann,10\n1,A,Bo,12\n1,B,Cy,30\n1,B,Di,22\n", ["race=Week+Table; if not, race=Week"]),
         ("Name,Bike,Run,Overall\nAnn,9:00,8:00,1\nBo,9:30,8:40,2\n", ["--columns place=NAME"]),
