@@ -8,8 +8,8 @@ from functools import cache
 from hashlib import blake2b
 from typing import Annotated, Any
 
-import orjson
 from pydantic import Field
+from pydantic_core import from_json
 
 from racebot.errors import DamagedRaceError
 from racebot.ledger.orders import OrderKind
@@ -190,7 +190,7 @@ def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, object]) 
 def entrants_of(race: str, result: str) -> list[dict[str, Any]]:
     """Return a stored result's entrants as JSON, faster than `race_of` does, or raise `DamagedRaceError`."""
     try:
-        return list(orjson.loads(result)["entrants"])
+        return list(from_json(result)["entrants"])
     except (KeyError, TypeError, ValueError):
         raise damaged_race(race, "cannot be read") from None
 

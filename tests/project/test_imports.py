@@ -7,7 +7,11 @@ import pytest
 
 from racebot.cli.commands import COMMANDS, load_command, loaded
 
-EXTRAS = ("jinja2", "numba", "starlette", "uvicorn")
+# But for Pillow, without which the sandbox is no command.
+EXTRAS = (
+    *("distributed", "fontpkg_inter", "jinja2", "matplotlib", "numba", "orjson"),
+    *("python_calamine", "starlette", "uvicorn"),
+)
 DATABASE = ("sqlite3", "sqlite_utils")
 NETWORK = ("apscheduler", "httpx", "websockets")
 STUDIES = ("joblib", "scipy.optimize", "scipy.stats")
