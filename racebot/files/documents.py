@@ -142,9 +142,9 @@ def documents_of(rows: Iterable[Record]) -> Iterator[dict[str, Any]]:
 
 def _once(pairs: list[tuple[str, Any]]) -> None:
     """Refuse an object with a key that is given twice, of which one value would be lost."""
-    for key, times in Counter(key for key, _ in pairs).items() if len(dict(pairs)) < len(pairs) else ():
-        if times > 1:
-            raise PayloadError(f"not usable JSON: {key!r} is given twice in an object")
+    if len(dict(pairs)) < len(pairs):
+        (key, _), *_ = Counter(key for key, _ in pairs).most_common(1)
+        raise PayloadError(f"not usable JSON: {key[:50]!r} is given twice in an object")
 
 
 def _document(text: str) -> Any:

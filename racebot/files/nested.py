@@ -30,10 +30,7 @@ _TELLING = {
     "status": {*KNOWN["columns"]["status"]},
 }
 _RESULT = {"result", "status"}
-_BY_NAME = {name for name in _TELLING["result"] if name.endswith("s") and name[3:]} | {
-    "results",
-    "leaderboard",
-}
+_BY_NAME = {"results", "leaderboard", *(name for name in _TELLING["result"] if name[3:] and name[-1] == "s")}
 _TEAMS = {*KNOWN["names"]["teams"]}
 _PERSONS = _PLAYERS | _TEAMS
 _SIDES = {name for pair in PAIRS for name in pair}
@@ -86,11 +83,8 @@ def _keyed(value: Any, name: str = "", around: str = "", owner: str = "") -> Any
         return entrants
     ones = {" ".join(word for word in words_of(key) if word not in _OF_PLAYER) or key for key in value}
     is_player = plain(around) not in _RACES and (plain(around) in _PEOPLE or not ones.isdisjoint(_ONE_PLAYER))
-    lists = [
-        key
-        for key, each in value.items()
-        if _are_objects(each) or (_is_nested(each) and plain(key) in _PEOPLE)
-    ]
+    named = {key for key, each in value.items() if plain(key) in _PEOPLE and isinstance(each, list | Mapping)}
+    lists = named | {key for key, each in value.items() if _are_objects(each)}
     owns = "player" if is_player else "" if all(_out((key,)) for key in lists) else "objects"
     own = {key: _keyed(each, key, name, owns) for key, each in value.items()}
     own = _side_by_side(_with_sides(own))
@@ -99,21 +93,14 @@ def _keyed(value: Any, name: str = "", around: str = "", owner: str = "") -> Any
     plain_cells = alike and not any(isinstance(cell, list | Mapping) for each in values for cell in each)
     if plain_cells and values[1:] and not any(map(_tells, own)) and not any(map(_are_names, values)):
         return [{"player": key} | {f"race {n}": cell for n, cell in enumerate(own[key], 1)} for key in own]
-    dated, named = (
-        all(map(is_date, own)),
-        (top or of_races) and all(map(_are_names, values)),
-    )
-    starts = Counter(who for each in values for who in {*each}) if named else Counter[str]()
+    dated, in_order = all(map(is_date, own)), (top or of_races) and all(map(_are_names, values))
+    starts = Counter(who for each in values for who in {*each}) if in_order else Counter[str]()
     if starts and (dated or of_races or starts.total() > len(starts)):  # somebody is in two of them
         own = {key: _in_order(each, "order") for key, each in own.items()}
     kept = {key: each for key, each in own.items() if each is not None}
     rows = [{"results": each} if _are_objects(each) else each for each in kept.values()]
-    if (
-        not rows
-        or own.keys() <= _WRAPS
-        or tuple(map(plain, own)) in PAIRS
-        or not all(isinstance(row, Mapping) for row in rows)
-    ):
+    known = own.keys() <= _WRAPS or tuple(map(plain, own)) in PAIRS
+    if not rows or known or not all(isinstance(row, Mapping) for row in rows):
         return own
     by_name = kind in _ORDERS | _BY_NAME or (name and plain(around) in _RACES and not _told(own))
     if all(map(_YEAR.fullmatch, own)):
@@ -150,10 +137,12 @@ def _in_order(value: list[Any], kind: str) -> list[Record]:
 def _by_name(value: Record, kind: str, owner: str) -> list[Any] | None:
     """Return the entrants of `"results": {"Ann": 1}`, of `{"1": "Ann"}` or of `"dnf": {"Ann": "late"}`."""
     groups = [each if isinstance(each, list) else [each] for each in value.values()]
-    by_place = (
-        all(plain(key) in WORDS or cells.is_result(key) for key in value) and kind in _ORDERS | _BY_NAME
-    )
-    if by_place and all(_may_be_name(who) for group in groups for who in group):
+    by_place = all(plain(key) in WORDS or cells.is_result(key) for key in value)
+    if (
+        by_place
+        and kind in _ORDERS | _BY_NAME
+        and all(_may_be_name(who) for group in groups for who in group)
+    ):
         return [{"name": who, "place": n} for n, group in zip(value, groups, strict=True) for who in group]
     if any(isinstance(each, list | Mapping) for each in value.values()):
         return None
@@ -193,10 +182,8 @@ def _with_sides(own: Record) -> dict[str, Any]:
 
 def _names_in(value: Record) -> list[str]:
     """Return the names of people in the lists of an object."""
-    people = [
-        each for key, of in value.items() if plain(key) in _PEOPLE and isinstance(of, list) for each in of
-    ]
-    return [_name(each) if isinstance(each, Mapping) else str(each) for each in people]
+    lists = [each for key, each in value.items() if plain(key) in _PEOPLE and isinstance(each, list)]
+    return [_name(who) if isinstance(who, Mapping) else str(who) for each in lists for who in each]
 
 
 def _name(value: Record) -> str:
@@ -253,7 +240,7 @@ def records_of(found: Iterable[Found], *, parts: bool) -> tuple[list[str], list[
     within = {at[:n] for _, at, _ in rows for n in range(len(at))}
     bare = [own for path, at, own, _ in kept if path in outer - used.keys() and at not in within]
     if bare:
-        first = ", ".join(f"{key}={value}" for key, value in [*bare[0].items()][:2])
+        first = ", ".join(f"{key}={value!s:.40}" for key, value in [*bare[0].items()][:2])
         notes.append(f"{counted(len(bare), 'object')} without entrants (the first: {first})")
     return notes, records
 
@@ -273,12 +260,9 @@ def _joined(found: Sequence[Found]) -> Iterator[Found]:
     def referred(key: str) -> tuple[str, list[dict[str, Record]], bool]:
         words = [word for word in words_of(key) if word not in _OF_ID]
         one, last = " ".join(words), "".join(words[-1:]).rstrip("0123456789")
-        of_person = one in _SIDES | {"name"}
-        return (
-            one,
-            people if of_person else [known[last]] if last in known else [],
-            of_person or last in _PERSONS,
-        )
+        if one in _SIDES | {"name"}:
+            return one, people, True
+        return one, [known[last]] if last in known else [], last in _PERSONS
 
     for path, at, own, row in found:
         joined = dict[str, Any]()
@@ -349,27 +333,17 @@ def _exploded(value: Any, above: Record, at: tuple[int, ...] = (), path: Path = 
         own = dict(flat(value)) | ({"status": word} if (word := _out(path)) else {})
         lists, told, one = dict(_lists(value, path)), _told(own), _one_of("".join(path[-1:]))
         details = {key for key in lists if not {plain(key[-1]), *words_of(key[-1])[-1:]}.isdisjoint(_DETAILS)}
-        inner = {
-            key: each for key, each in lists.items() if isinstance(each[0], Mapping) and key not in details
-        }
+        inner = {key: of for key, of in lists.items() if isinstance(of[0], Mapping) and key not in details}
         names = [key for each in inner.values() for key, _ in flat(each[0]) if "player" in _tells(key)]
         name = min(names, key=lambda key: not plain(key).endswith("name"), default="name")
-        out = {
-            key: [{name: who} for who in each]
-            for key, each in lists.items()
-            if _out(key) and key not in inner
-        }
+        out = {key: [{name: who} for who in lists[key]] for key in lists if _out(key) and key not in inner}
         inner |= out
         is_entrant = "player" in told and told & _RESULT and ("place" in told or not (names or out))
         if is_entrant or not inner:
             named = {"name"} if "player" in told else set()
             taken = (own.keys() | named) & {"name", "id", "status"}
-            yield (
-                path,
-                at,
-                own,
-                {f"race {key}" if key in taken else key: of for key, of in above.items()} | own,
-            )
+            row = {f"race {key}" if key in taken else key: each for key, each in above.items()} | own
+            yield path, at, own, row
         own = {f"{one} {key}" if key == "name" and one in _TEAMS else key: each for key, each in own.items()}
         for key in lists:
             items = _exploded(inner[key], {**above, **own}, at, key) if key in inner else [(key, at, {}, {})]
@@ -378,10 +352,6 @@ def _exploded(value: Any, above: Record, at: tuple[int, ...] = (), path: Path = 
 
 def _may_be_name(value: Any) -> bool:
     return isinstance(value, str) and value.lower() not in WORDS and not cells.is_result(value)
-
-
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, list | Mapping)
 
 
 def _are_names(value: Any) -> bool:
@@ -413,9 +383,8 @@ def _side_by_side(own: dict[str, Any]) -> dict[str, Any]:
         team = record.pop(who)
         for member in team if isinstance(team, list) else [team]:
             named = {"team": "+".join(map(str, team))} if isinstance(team, list) and team[1:] else {}
-            rows.append(
-                record | (dict(member) if isinstance(member, Mapping) else {"player": member}) | named
-            )
+            own_name = dict(member) if isinstance(member, Mapping) else {"player": member}
+            rows.append(record | own_name | named)
     return {key: each for key, each in own.items() if key not in lists} | {who: rows}
 
 
