@@ -5,6 +5,7 @@ Invariant: an expected error prints a line for each problem and sets the exit co
 """
 
 import errno
+import gc
 import io
 import os
 import sys
@@ -25,6 +26,7 @@ def main() -> None:
     """
     # numpy reads this when a command loads it. The arrays of a race are too small to gain from threads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gc.set_threshold(10_000)  # ledgers, files and pages are many objects without cycles
     if sys.platform == "win32":  # a pipe there has an encoding that lacks many names and arrows
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):

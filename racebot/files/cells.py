@@ -133,7 +133,8 @@ def microseconds(text: str) -> int:
     """Read `h:mm:ss`, `m:ss:mmm`, `m.ss,mm`, `2h 3m 4s`, `2h03`, `2h03'04"5`, seconds, or ISO 8601."""
     if text.isdecimal() and len(text) > 6:
         raise _bad("time", text, "not in seconds: write 1:02:03.4, or ms in the name of its column")
-    plain = _SMALL.sub(lambda match: f"{match[1]}:{match[2] or match[3]}.", _MARK.sub("", text))
+    plain = text if text[-1:].isdecimal() else _MARK.sub("", text)  # which takes long
+    plain = _SMALL.sub(lambda match: f"{match[1]}:{match[2] or match[3]}.", plain)
     plain = plain if "day" in text else plain.replace(",", ".")
     if any(sign in text for sign in "'′’"):
         plain = plain.replace("''", '"').translate(_PRIMES).rstrip(".")
@@ -261,6 +262,7 @@ def told(text: str) -> str:
     return with_word(text)[1] or text
 
 
+@lru_cache(maxsize=10_000)
 def is_result(text: str) -> bool:
     """Return whether a text is a place, a number, a time or a gap."""
     for read in (place, number, microseconds, gap):
@@ -284,7 +286,7 @@ def date_in(name: str) -> str:
 
 def is_date(text: str) -> bool:
     """Return whether a text is a date, beginning with the day or the month."""
-    for month_first in (True, False):
+    for month_first in (True, False) if re.search(r"\d", text) else ():
         with suppress(BadCellError):
             moment(text, month_first)
             return re.search(r"\d[/.\-年 ] ?\w|\w \d", text) is not None

@@ -77,7 +77,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         _find(path, create=create)
         with _opened(path, "rwc") as db:
             _keep_log(db.conn)
-            for pragma in ("synchronous = FULL", "foreign_keys = OFF"):
+            for pragma in ("synchronous = FULL", "cache_size = -65536", "foreign_keys = OFF"):
                 db.conn.execute(f"PRAGMA {pragma}")
             if migrations.pending(db):
                 if migrations.applied(db) and not holds_lock and running(path):

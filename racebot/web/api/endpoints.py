@@ -11,7 +11,7 @@ import orjson
 from racebot import addresses
 from racebot.addresses import MOST, BadQueryError, Route, whole_number
 from racebot.queries import AnyRecord
-from racebot.queries.activity import CategoryActivity, category_activity
+from racebot.queries.activity import CategoryActivity
 from racebot.queries.odds import finishing_habits, forecasts, odds
 from racebot.queries.player import PlayerStanding
 from racebot.queries.race import EventReport, event_reports
@@ -267,7 +267,7 @@ ENDPOINTS: Mapping[Route, Endpoint] = {
     addresses.FIND_PLAYERS: Endpoint(find_players, types.FoundPlayers),
     addresses.RACE_DATA: Endpoint(rated_race, types.RaceAnswer),
     addresses.ACTIVITY_DATA: Endpoint(
-        lambda request, category: category_activity(request.view.ledger, category), CategoryActivity
+        lambda request, category: request.view.activity(category), CategoryActivity
     ),
     addresses.EVENTS_DATA: Endpoint(all_events, types.EventsAnswer),
     addresses.EVENT_DATA: Endpoint(one_event, types.EventAnswer),

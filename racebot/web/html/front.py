@@ -6,7 +6,7 @@ from datetime import datetime
 from operator import itemgetter, sub
 
 from racebot.ledger.rows import NamedPlayer
-from racebot.queries.activity import REGULAR, category_activity
+from racebot.queries.activity import REGULAR
 from racebot.queries.races import races_named
 from racebot.text.parse import fold_name
 from racebot.web.html import templating
@@ -44,7 +44,7 @@ def activity(request: PageRequest, category: str) -> Content:
     boards = [board for board in request.view.boards if board.category == category]
     if not boards:
         return None
-    found = category_activity(request.view.ledger, category)
+    found = request.view.activity(category)
     starts = found.starts if found else ()
     hours = Counter((each.weekday(), each.hour) for each in starts)
     halves = [0, *(int(each.timestamp() // 1800) for each in starts)]

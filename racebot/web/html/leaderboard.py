@@ -279,6 +279,8 @@ def records(request: PageRequest, board: Board) -> Content:
 
 def seeds_of(request: PageRequest, board: Board, limit: int | None = None) -> SeedList:
     text = request.query.get("entrants", "").strip()
+    if not (text or limit):
+        return request.view.seeds(board)
     entrants = text.splitlines() if text else None
     return seed_list(request.view.ledger, board.stored, board.listing, entrants, limit)
 

@@ -120,8 +120,7 @@ def application(
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncGenerator[None]:
         del app
-        # One large answer sets off many collections, each of which would look at every module.
-        gc.freeze()
+        gc.freeze()  # else each collection, of many for a large answer, looks at every module
         gc.set_threshold(10_000)
         yield
         for executor in (threads, card_thread):

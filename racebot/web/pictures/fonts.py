@@ -116,16 +116,11 @@ def _parts(text: str) -> list[tuple[str, str]]:
             stays = letter and marks <= MOST_MARKS and (_SHAPING if invisible else _has(letter, char))
             path = letter if stays else None
         else:
-            path = letter = _font_of(char)
+            path = letter = next((each for each in _paths() if _has(each, char)), None)
             marks = 0
         if path is not None:
             drawn.append((char, path))
     return [("".join(char for char, _ in run), path) for path, run in groupby(drawn, key=itemgetter(1))]
-
-
-@lru_cache(maxsize=4096)
-def _font_of(char: str) -> str | None:
-    return next((path for path in _paths() if _has(path, char)), None)
 
 
 @lru_cache(maxsize=4096)

@@ -14,6 +14,7 @@ from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile, Leaderboard, NamedPlayer
 from racebot.ledger.store import Ledger
 from racebot.live_file import LiveBoard, LiveRoom
+from racebot.queries.activity import CategoryActivity, category_activity
 from racebot.queries.leaderboard import (
     BoardTotals,
     LeaderboardReport,
@@ -33,6 +34,7 @@ from racebot.queries.race import EventReport, RaceReport, event_reports, facts_o
 from racebot.queries.races import RaceRow, latest_races
 from racebot.queries.records import Recap, final_since, recap
 from racebot.queries.scores import ComingScore, league
+from racebot.queries.seeds import SeedList, seed_list
 from racebot.queries.standings import Listing
 from racebot.scoring.table import LeagueStanding, ScoreTable
 from racebot.text.safe import initials
@@ -172,7 +174,8 @@ class LedgerView:
         self._live = live
         self.publication = publication
         of_boards = (self.category_face, self.report, self.league, self.events, self.recap, self.totals)
-        for kept in (*of_boards, self.last_race, self.ratings, self.standing, self.player, self.race):
+        more = (self.activity, self.seeds, self.last_race, self.ratings)
+        for kept in (*of_boards, *more, self.standing, self.player, self.race):
             most = _STANDINGS if kept == self.standing else _REMEMBERED
             setattr(self, kept.__name__, lru_cache(most)(kept))
 
@@ -230,6 +233,12 @@ class LedgerView:
         name = name_of(profile.image) if profile.image else None
         picture = PICTURE.path(picture=name) if name in self.picture_names else None
         return CategoryFace(profile.name, picture)
+
+    def activity(self, category: str) -> CategoryActivity | None:
+        return category_activity(self.ledger, category)
+
+    def seeds(self, board: Board) -> SeedList:
+        return seed_list(self.ledger, board.stored, board.listing)
 
     @cached_property
     def picture_names(self) -> frozenset[str]:
