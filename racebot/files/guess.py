@@ -56,7 +56,8 @@ def refusal(
     names = [name for name in header.names if name]
     free = [*_Columns(header, below).free]
     lacks = [f"no column {each}{did_you_mean(each.split(' or ')[0], free)}" for each in wanted.values()]
-    if guess := {} if header.missing else _guessed(header, below):
+    guess = {} if header.missing else _guessed(header, below)
+    if guess and (header.results() or not guess.keys().isdisjoint(RESULTS)):
         less = ", with --lowest-wins if less is better" if "score" in guess else ""
         fix = f"name yours, perhaps by --columns {_as_option(guess)}{less}"
     elif games := _as_games(header, below):
@@ -64,7 +65,7 @@ def refusal(
         fix += "" if "result" in games else " and result=, with a column or with two of scores as ONE+TWO"
         fix += "; if not, write a line for each entrant, with race, player and place"
     else:
-        named = ",".join(f"{ours}=NAME" for ours in wanted)
+        named = _as_option(dict.fromkeys(wanted, "NAME") | guess) if wanted else ""
         if " or " in wanted.get("place", ""):
             named += f" (or {' or '.join(f'{ours}=' for ours in RESULTS[1:] if ours in options.known)})"
         fix = f"name yours by --columns {named}, or " if named else ""
@@ -153,7 +154,7 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
     of_one = [name for name, each in pairs.items() if len(each) == len({*players}) < len(players)]
     of_kind = {kind: [name for name in names if name not in of_one] for kind, names in own.of_kind.items()}
     result = {} if header.results() else _result(texts, defaultdict(list, of_kind), races)
-    return found | result if (header.results() or result) and any(players) else {}
+    return found | result if any(players) else {}
 
 
 class _Columns:
