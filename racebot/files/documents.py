@@ -50,7 +50,8 @@ class _Program:
 
     def records(self, found: Iterable[Found]) -> tuple[list[Record], Counter[str]] | None:
         """Return the records of a document, and its other sessions, or None if it has another form."""
-        entrants = [row for path, _, _, row in found if re.fullmatch(self.path, " ".join(path))]
+        paths = {path for path in {path for path, *_ in found} if re.fullmatch(self.path, " ".join(path))}
+        entrants = [row for path, _, _, row in found if path in paths]
         if not any(_value(each, self.columns["player"]) and self._session(each) for each in entrants):
             return None
         records, others, in_order = list[Record](), Counter[str](), "#" in self.columns.values()

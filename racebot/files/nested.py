@@ -81,6 +81,8 @@ def _keyed(value: Any, name: str = "", around: str = "", owner: str = "") -> Any
         return value
     if (entrants := _by_name(value, kind, owner)) is not None:
         return entrants
+    if not any(isinstance(each, list | Mapping) for each in value.values()):
+        return _with_sides(value) if "status" in value else value
     ones = {" ".join(word for word in words_of(key) if word not in _OF_PLAYER) or key for key in value}
     is_player = plain(around) not in _RACES and (plain(around) in _PEOPLE or not ones.isdisjoint(_ONE_PLAYER))
     named = {key for key, each in value.items() if plain(key) in _PEOPLE and isinstance(each, list | Mapping)}
@@ -174,8 +176,8 @@ def _with_sides(own: Record) -> dict[str, Any]:
             found |= each
         else:
             found[key] = each
-    of_two = any(_are_names([*map(found.get, names)]) for names in PAIRS)
-    if of_two and str(own.get("status")).lower() in SIGNS["drawn"]:
+    drawn = str(own.get("status")).lower() in SIGNS["drawn"]
+    if drawn and any(_are_names([*map(found.get, names)]) for names in PAIRS):
         found["winner"] = found.get("winner") or "draw"
     return found
 
@@ -249,11 +251,14 @@ def _joined(found: Sequence[Found]) -> Iterator[Found]:
     """Yield objects with names in place of ids of players, and with what other lists say of further ids."""
     known, alike = defaultdict[str, dict[str, Record]](dict), Counter[str]()
     for path, _, own, _ in found:
-        one, of_id = _one_of(str(own.get("type") or "".join(path[-1:]))), own.get("id", own.get("player"))
-        if one and of_id is not None:
+        of_id = own.get("id", own.get("player"))
+        if of_id is not None and (one := _one_of(str(own.get("type") or "".join(path[-1:])))):
             before = known[one].setdefault(str(of_id), own)
             alike[_name(own)] += before is own
             known[one][str(of_id)] = own if _name(before) == _name(own) else {}
+    if not known:
+        yield from found
+        return
     people = [of_id for one, of_id in known.items() if one in _PERSONS]
 
     @cache
@@ -277,6 +282,7 @@ def _joined(found: Sequence[Found]) -> Iterator[Found]:
         yield path, at, own, joined
 
 
+@lru_cache(maxsize=10_000)
 def _one_of(name: str) -> str:
     """Return the last word of a name, which may be a plural, in the singular."""
     return re.sub("(?<=ch)es$|s$", "", "".join(words_of(name)[-1:]))
@@ -311,6 +317,7 @@ def _told(keys: Iterable[str]) -> set[str]:
     return set[str]().union(*map(_tells, keys))
 
 
+@lru_cache(maxsize=10_000)
 def _out(path: Path) -> str:
     """Return the word for no finish by which a list is called, or an empty text."""
     name = plain("".join(path[-1:]))
@@ -404,6 +411,7 @@ def flat(value: Record, before: str = "") -> Iterator[tuple[str, Any]]:
             yield from flat(each, before if key == "attributes" else f"{before}{key} ")
         elif not isinstance(each, list):
             yield f"{before}{key}", each
-    first, last = (next((value[key] for key in value if plain(key) in names), "") for names in _PARTS)
-    if before and first and last and "name" not in value:
-        yield f"{before}name", f"{first} {last}"
+    if before and "name" not in value:
+        first, last = (next((value[key] for key in value if plain(key) in names), "") for names in _PARTS)
+        if first and last:
+            yield f"{before}name", f"{first} {last}"
