@@ -82,17 +82,19 @@ def are_titles(path: Path, header: Header, rows: Sequence[list[str]], repeated: 
 
 
 def ask_about_words(path: Path, header: Header, below: Sequence[list[str]]) -> None:
-    """Refuse a table if a column that is not used says that somebody with a result did not finish."""
-    placed = [row for row in below if any(map(cells.is_result, header.texts(row, *RESULTS).values()))]
+    """Refuse a table if a column that is not used says that somebody did not finish, or did not start."""
+    rows = [(any(map(cells.is_result, header.texts(row, *RESULTS).values())), row) for row in below]
     free = [at for at, name in enumerate(header.names) if name and at not in header.used]
     for at in free if "status" not in header.at else ():
-        words = {row[at].lower() for row in placed} & _OUT
+        words = {row[at].lower() for placed, row in rows if placed} & _OUT
+        others = {row[at].lower() for placed, row in rows if not placed}
+        absent = any(word[3:] and cells.WORDS.get(word, cells.DNF) is not cells.DNF for word in others)
         # A short word may be a country, or an attempt among others.
         measured = any(cells.is_result(row[at]) for row in below)
         whole = _WHOLE.match(header.plain[at]) if measured else words & cells.OUTCOMES.keys()
-        if (whole and words) or any(word[3:] for word in words):
+        if (whole and words) or absent or any(word[3:] for word in words):
             own = cells.quoted(f"status={header.names[at]}")
-            problem = f"{header.names[at]!r} says of somebody with a result that there is none"
+            problem = f"{header.names[at]!r} says who did not finish or start"
             raise PayloadError(f"{path}: {problem}: add --columns {own}, or status= if it says another thing")
 
 

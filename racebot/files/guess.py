@@ -35,7 +35,8 @@ Races = Sequence[tuple[str, ...]]
 def ask_about_repeated_players(path: Path, header: Header, below: Sequence[list[str]]) -> None:
     """Refuse a table with a player in several lines of a race if more columns tell its races apart."""
     own = _Columns(header, below)
-    lines = Counter(each for each in zip(own.players, own.races, strict=True) if each[0])
+    pairs = (each for each in zip(own.players, own.races, strict=True) if each[0])
+    lines = Counter(pair for pair in pairs if not cells.is_nobody(pair[0], cells.NOBODY))
     (player, _), count = lines.most_common(1)[0] if lines else (("", ()), 0)
     # In a table of one race, a few may share a name.
     several = "race" in header.at or 4 * len(lines) < 3 * lines.total()
@@ -193,7 +194,7 @@ class _Columns:
             races = [*zip(*(texts[name] for name in names), strict=True)]
             if _are_apart(races, players) and _places_of(races, self.places):
                 return "+".join(names), races
-        for (name,) in one if any(self.places) else ():
+        for (name,) in one if any(self.places) and not self._own else ():
             races = [(text,) for text in texts[name]]
             if 1 < len({*races}) <= len(races) / 2 and _places_of(races, self.places):
                 return name, races

@@ -239,6 +239,7 @@ class _Recognizer:
         numbers = [at for at, name in enumerate(header.plain) if name.isdecimal()]
         own = (row[at] for row, at in zip(self.below, numbers, strict=False))
         crossed = len(self.below) == len(numbers) > 2 and not any(map(cells.is_result, own))
+        crossed &= any(cells.is_result(row[at]) for row in self.below for at in numbers)
         named = len(people) > 2 and not any(map(cells.is_result, people))
         return named or crossed or len([*filter(_PAIRED.fullmatch, chain(*self.below))]) > 2
 
@@ -403,7 +404,3 @@ def _notes(where: str, header: Header, found: Lines, below: Sequence[list[str]])
         yield f"columns: {', '.join(renamed)}"
     if unused:
         yield f"columns not used: {few(unused)}"
-    for name in () if found.note or "status" in header.at else unused:
-        texts = {row[header.names.index(name)].lower() for row in below}
-        if any(text[3:] and cells.WORDS.get(text, cells.DONE) is not cells.DONE for text in texts):
-            yield f"column {name!r} may say who finished: --columns {cells.quoted(f'status={name}')}"

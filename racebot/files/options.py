@@ -219,6 +219,8 @@ class Header:
             found = self._unclaimed(names)
             if ours == "ended_at" and not found and (at := self.find(*names)) in self.at.get("race", ()):
                 found = (at,) if all(cells.is_date(row[at]) for row in below if row[at]) else ()
+            if ours == "ended_at" and found and self.plain[found[0]] == "data":  # or data of another kind
+                found = found if all(cells.is_date(row[found[0]]) for row in below if row[found[0]]) else ()
             if ours not in given and found:
                 self.at[ours] = found
         for ours in _BESIDE if alike else ("time",) if "place" in self.at else ():
