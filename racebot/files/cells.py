@@ -235,8 +235,9 @@ def by_number(names: Sequence[str]) -> list[str]:
     """Sort names that differ by one number only, or by a year and one. Others stay."""
     numbers = {name: [*map(int, re.findall(r"\d+", name))] for name in names}
     forms = {re.sub(r"\d+", "0", name) for name in names}
-    years = len(forms) == 1 and all(each[1:] and 1900 < each[0] < 2100 for each in numbers.values())
-    alike = [form.count("0") for form in forms] == [1 + years]
+    differing = [each for each in zip(*numbers.values(), strict=False) if len({*each}) > 1]
+    years = len(differing) == 2 and all(1900 < year < 2100 for year in differing[0])
+    alike = len(forms) == 1 and len(differing) == 1 + years
     return sorted(names, key=numbers.__getitem__) if alike else [*names]
 
 
