@@ -37,6 +37,7 @@ _SIDES = {name for pair in PAIRS for name in pair}
 _PARTS = [{*KNOWN["names"][part]} - {"first", "last", "name", "nom"} for part in ("first", "last")]
 _DETAILS = {*KNOWN["details"]}
 _WRAPS = {"nodes", "edges", "items", "data", "results", "list"}
+_DAY = re.compile(r"(19|20)\d\d \d\d \d\d")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _OF_PLAYER = {"id", "name", "uuid", "key", "tag"}
 _OF_ID = {"id", "ref", "uuid", "key", "relationships", "data"}
@@ -142,7 +143,7 @@ def _by_name(value: Record, kind: str, owner: str) -> list[Any] | None:
     by_place = all(plain(key) in WORDS or cells.is_result(key) for key in value)
     if (
         by_place
-        and kind in _ORDERS | _BY_NAME
+        and (kind in _ORDERS | _BY_NAME or _DAY.fullmatch(kind))
         and all(_may_be_name(who) for group in groups for who in group)
     ):
         return [{"name": who, "place": n} for n, group in zip(value, groups, strict=True) for who in group]

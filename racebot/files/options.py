@@ -261,6 +261,10 @@ class Header:
         for ours in {"place", "time"} if by_score and "score" in self.at else {"score"}:
             if ours not in given:
                 self.at.pop(ours, None)
+        if "name" in self.at.keys() - given.keys() and "player" in self.at:
+            people, called = ({row[self.at[ours][0]] for row in below} for ours in ("player", "name"))
+            if 2 * len(called) <= len(people):  # that of a series, say
+                del self.at["name"]
         standing = [at for at in self.at.get("place", ()) if self.plain[at] in KNOWN["season_places"]]
         if standing and "place" not in given and self._rivals("place", *standing):
             del self.at["place"]
