@@ -179,8 +179,8 @@ class _Recognizer:
         header, layout = self.header, self.options.layout
         has_player, has_race = "player" in header.at, bool({"race", "ended_at"} & header.at.keys())
         columns = self.results()
-        if self._have_opponents():
-            fix = "write a line for each game, with player1, player2 and result, or for each entrant of it"
+        if layout is None and self._have_opponents():
+            fix = "write a line for each game, with player1, player2 and result; --layout long for one race"
             raise PayloadError(f"{self.path}: players in lines and columns: {fix}")
         if layout in {Layout.PLAYERS, Layout.RACES}:
             return self._wide(layout is Layout.PLAYERS, columns)
