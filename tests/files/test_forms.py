@@ -68,6 +68,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "exact names": ("race,player,place\nr,Ann,1\nr,ann,2\n", {"exact_names": True}, {"r": "Ann ann"}, ""),
     "a club or an employer": ("race,rider,team,place\ns,Ann,Red,1\ns,Bo,Blue,2\ns,Cy,Red,3\ns,Di,Blue,4\n", {}, {"s": "Ann Bo Cy Di"}, "column 'team': teammates have different results, so each is rated alone"),
     "a sign for no finish": ("race,player,time\na,Ann,1:00:00\na,Bo,23:59:59\na,Cy,23:59:59\n", {}, {"a": "Ann Bo=Cy"}, "2 × 23:59:59, apart from the rest: if that means no finish, add --words dnf=23:59:59"),
+    "words of one's own in one option": ('race,player,time\na,Ann,1:00:00\na,Bo,23:59:59\na,Cy,"oops, late"\na,Di,0\n', {"words": "dnf=23:59:59|oops, late,0=dns"}, {"a": "Ann | Bo Cy"}, "1 × 'oops, late' as not finished"),
     "words of one's own": ('race,player,time\na,Ann,1:00:00\na,Bo,23:59:59\na,Cy,"oops, late"\na,Di,0\n', {"words": ["dnf=23:59:59", "dnf=oops, late", "0=dns"]}, {"a": "Ann | Bo Cy"}, "1 × 'oops, late' as not finished"),
     "places of a race that nobody finished": ("race,player,time,place\na,Ann,DNF,1\na,Bo,DNF,2\nb,Bo,9:00,1\nb,Ann,DNF,2\n", {}, {"a": "Ann Bo", "b": "Bo Ann"}, "the place counts, since places rank a race that nobody finished"),
     "a place beside a word for no finish": ("race,player,time,place\nb,Bo,9:00,1\nb,Ann,DNF,2\n", {}, {"b": "Bo | Ann"}, "not finished (1 line"),
