@@ -155,17 +155,17 @@ def strays(
 
 def _subtotals(lines: Sequence[Mapping[int, float]]) -> set[int]:
     """Return the lines that have the sums of two or more, since the last of these or from the first."""
-    found, block, whole = set[int](), list[Mapping[int, float]](), list[Mapping[int, float]]()
+    found, first, block, whole = set[int](), 0, Counter[int](), Counter[int]()
     for number, line in enumerate(lines):
         own = {key: value for key, value in line.items() if value < math.inf}
-        parts = [part for part in (block, whole) if len(part) > 1]
-        sums = [{key: sum(each.get(key, 0) for each in part) for key in own} for part in parts]
+        counts = ((block, number - first), (whole, number - len(found)))
+        sums = [{key: part[key] for key in own} for part, count in counts if count > 1]
         if sum(map(bool, own.values())) > 2 and own in sums:
             found.add(number)
-            block = []
+            first, block = number + 1, Counter()
         else:
-            block.append(own)
-            whole.append(own)
+            block.update(own)
+            whole.update(own)
     return found
 
 

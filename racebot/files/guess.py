@@ -138,7 +138,8 @@ def _guessed(header: Header, below: Sequence[list[str]]) -> dict[str, str]:
             return found
         # Names of players have no digits, and are many that change often.
         marks = {
-            name: (not any(map(_has_digit, own)), len({*own}), _runs(own)) for name, own in texts.items()
+            name: (not any(map(_has_digit, column)), len({*column}), _runs(column))
+            for name, column in texts.items()
         }
         found["player"] = max(people, key=marks.__getitem__)
         players = texts[found["player"]]

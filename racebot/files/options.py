@@ -246,10 +246,11 @@ class Header:
         if below and "ended_at" in options.known.keys() - given.keys() - self.at.keys():
             self.at |= self._moments(below)
         if "player" not in given:
-            first, last = (self._unclaimed(KNOWN["names"][part]) for part in ("first", "last"))
             own = self.at.get("player", ())
-            first = first or own if own and self.plain[own[0]] in KNOWN["names"]["first"] else first
-            last = last or own if own and self.plain[own[0]] in KNOWN["names"]["last"] else last
+            first, last = (
+                self._unclaimed(names) or tuple([at for at in own if self.plain[at] in names])
+                for names in (KNOWN["names"]["first"], KNOWN["names"]["last"])
+            )
             if first and last and {*own} <= {*first, *last}:
                 self.at["player"] = first + last
         if {"place", "score"} & self.at.keys():
