@@ -135,13 +135,6 @@ def two_players(
     return Lines(lines, _titles(header), used.union(told), note)
 
 
-def teams(header: Header, below: Sequence[list[str]]) -> list[tuple[int, ...]]:
-    """Return the columns of two teams, as `Red 1`, `Red 2`, `Blue 1` and `Blue 2`, or none."""
-    sides = [tuple(columns) for stem, columns in _seats(header, below).items() if stem and len(columns) > 1]
-    people = [{row[at] for row in below for at in side} - {""} for side in sides]
-    return sides if len(sides) == 2 and len(sides[0]) == len(sides[1]) and people[0] & people[1] else []
-
-
 def _seats(header: Header, below: Sequence[list[str]]) -> Mapping[str, list[int]]:
     """Return the columns of names of players that end in numbers, by what these begin with."""
     found = defaultdict[str, list[int]](list)
@@ -202,9 +195,9 @@ def _of_score(texts: Sequence[str], known: Mapping[str, tuple[str, str]]) -> tup
 
 
 def in_pairs(header: Header, stem: str, below: Sequence[list[str]]) -> Lines | None:
-    """Read rows that are a race with a result beside each player, or with numbered seats and the winner."""
+    """Read rows that are a race with a result beside each player: `East, Score, South, Score, …`."""
     seats, seen = _seats(header, below), Counter[str]()
-    winner, named = header.find(*KNOWN["winner"]), {at for columns in seats.values() for at in columns}
+    named = {at for columns in seats.values() for at in columns}
     words = [set() if at in named else {*name.split()} for at, name in enumerate(header.plain)]
     kind, results = max(
         ((kind, [at for at, own in enumerate(words) if own & {*COLUMNS[kind]}]) for kind in RESULTS),
@@ -213,22 +206,14 @@ def in_pairs(header: Header, stem: str, below: Sequence[list[str]]) -> Lines | N
     players = [at - 1 for at in results]
     if not named.issuperset(players):
         players = next((own for stem, own in seats.items() if stem and len(own) == len(results)), [])
-    if len(players) < 3 and winner is not None:
-        players = max((own for stem, own in seats.items() if stem), key=len, default=[])
-        kind, results = "place", [winner] * len(players)
     if len(players) < 3:
         return None
 
     def lines(number: int, row: list[str]) -> Iterator[Line]:
-        line, names = _named(header, row, f"{stem}-{number:06}", seen), [row[at] for at in players]
-        for name, at in zip(names, results, strict=True):
-            text = row[at]
-            if at == winner and not cells.is_nobody(text):
-                if text not in names and text.lower() not in _DRAWN:
-                    raise BadCellError("winner", f"{reprlib.repr(text)} is none of the players, nor draw")
-                text = "2" if text in names and text != name else "1"
-            if not cells.is_nobody(name):
-                yield line | {"player": name, kind: text}
+        line = _named(header, row, f"{stem}-{number:06}", seen)
+        for player, result in zip(players, results, strict=True):
+            if not cells.is_nobody(row[player]):
+                yield line | {"player": row[player], kind: row[result]}
 
     for player, at in zip(players, results, strict=True):
         if header.names.count(header.names[at]) > 1:

@@ -206,10 +206,10 @@ def _result(
     texts: Mapping[str, Sequence[str]], of_kind: Mapping[str, list[str]], races: Races
 ) -> dict[str, str]:
     """Return the only column that may be a place, a time or a score, and that of laps beside a time."""
-    numbers, times = of_kind["number"], of_kind["time"]
+    times, numbers = of_kind["time"], of_kind["number"]
     kinds = [(ours, [name for name in (*numbers, *times) if _ends_in(name, ours)]) for ours in RESULTS]
-    placed = [name for name in numbers if _places_of(races, texts[name])]
     scores = [name for name in numbers if not TOTAL.fullmatch(plain(name))]
+    placed = [name for name in scores if _places_of(races, texts[name])]
     left = [name for name in times if not {"left", "remaining"}.isdisjoint(words_of(name))]
     kinds = [("score", left), *kinds, ("place", placed), ("place", of_kind["won"])]
     kinds += [("time", times), ("score", scores)]

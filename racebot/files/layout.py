@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice, pairwise, product
+from itertools import chain, islice, product
 from pathlib import Path
 
 from racebot.errors import PayloadError
 from racebot.files import cells, evidence
 from racebot.files.cells import ABSENT, KNOWN, SIGNS
-from racebot.files.games import Grid, Line, Lines, in_order, in_pairs, teams, two_players
+from racebot.files.games import Grid, Line, Lines, in_order, in_pairs, two_players
 from racebot.files.guess import ask_about_repeated_players, refusal
 from racebot.files.options import (
     RESULTS,
@@ -26,7 +26,6 @@ from racebot.files.options import (
     plain,
     two_lines,
 )
-from racebot.files.ranking import lines_of
 from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.text.format import counted
 
@@ -41,12 +40,8 @@ _TELL = {"race", "player", *RESULTS}
 
 def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
     """Return a table whose rows can be turned into lines, or raise a PayloadError that names all it lacks."""
-    notes = rows[0]
-    lines = _without_dittos(rows[1], notes)
+    notes, lines = rows
     start = list(islice(lines, _SAMPLE))
-    if beside := _below_each_other(start, lines, options):
-        notes.append("tables that stand side by side")
-        start, lines = beside[:_SAMPLE], iter(beside[_SAMPLE:])
     for at, (number, row) in enumerate(start):
         if any(row[MOST_COLUMNS:]):
             raise PayloadError(f"{path}, line {number}: more than {MOST_COLUMNS:,} columns: remove some")
@@ -80,36 +75,6 @@ def recognized(path: Path, rows: Rows, options: ReadOptions) -> Grid:
         if above == 0 or len(header.at.keys() & _TELL) > len(best[1].at.keys() & _TELL):
             best = number, header, sample
     raise refusal(path, *best, options)
-
-
-def _without_dittos(rows: Iterable[Row], notes: list[str]) -> Iterator[Row]:
-    """Yield rows with the text above in place of a sign for it."""
-    above, found = list[str](), list[int]()
-    for number, row in rows:
-        before, above = above, row
-        if not SIGNS["ditto"].isdisjoint(row):
-            known = padded(before, len(row))
-            above = [known[at] or text if text in SIGNS["ditto"] else text for at, text in enumerate(row)]
-            found.append(number)
-        yield number, above
-    notes += [f"signs for the text above: {lines_of(found)}"] if found else []
-
-
-def _below_each_other(start: Sequence[Row], lines: Iterable[Row], options: ReadOptions) -> list[Row]:
-    """Return the rows of tables that stand side by side, each below its title, or none."""
-    for at, (number, row) in enumerate(start[:_LAST_HEADER]):
-        begins = [n for n, name in enumerate(row) if name and name == next(filter(None, row))]
-        parts = [slice(begin, end) for begin, end in pairwise([*begins, len(row)])]
-        names = [list(filter(None, row[part])) for part in parts]
-        header = Header(names[0] if len(names) > 1 else [], options)
-        if "player" in header.at and header.results() and all(each == names[0] for each in names):
-            rows, found = [*start[at:], *lines], list[Row]()
-            for part in parts:
-                titles = [text for _, above in start[:at] for text in above[part] if text]
-                found.append((number, (titles or [f"table {1 + parts.index(part)}"])[-1:]))
-                found += [(line, each[part]) for line, each in rows if any(each[part])]
-            return found
-    return []
 
 
 def _is_heading(row: Sequence[str]) -> bool:
@@ -189,18 +154,14 @@ class _Recognizer:
             players = [name for row in self.below if (name := header.texts(row).get("player"))]
             once = len({*players}) == len(players)
             alone = has_player and not has_race and once
-            parts, whole = header.splits(columns, self.below) if alone else ([], None)
-            names = few([header.names[at] for at in parts or others], 3)
-            if whole is not None:
-                header.at["time"] = (whole,)
-                note = f"one race: {names} are parts of {header.names[whole]!r} (if not: --layout players)"
-                return Lines(lambda _, row: [header.texts(row)], header.titles(), note=note)
-            if parts or (alone and header.results() and len(others) > 1):
-                if all(map(header.names_race, parts or others)):
+            if alone and len(others) > 1 and (header.results() or header.has_parts(others, self.below)):
+                if all(map(header.names_race, others)):
                     return self._wide(True, columns)
-                fix = "Add --layout long for one race, or --layout players"
+                fix = "Add --layout long for one race, and --columns place=NAME or time=NAME if none is"
+                fix += " named so, or --layout players"
+                names = few([header.names[at] for at in others], 3)
                 raise PayloadError(f"{self.path}: one race, or a race in each of the columns {names}? {fix}")
-            if pair := header.pair() or teams(header, self.below):
+            if pair := header.pair():
                 return two_players(header, pair, self.path.stem, self.below)
             if not has_player and (found := in_pairs(header, self.path.stem, self.below)):
                 return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -14,7 +13,7 @@ from typing import Any
 
 from racebot.errors import SettingsError
 from racebot.files import cells
-from racebot.files.cells import ABSENT, KNOWN, NAMED_PLACES, OUTCOMES, BadCellError, Meaning
+from racebot.files.cells import ABSENT, KNOWN, NAMED_PLACES, OUTCOMES, Meaning
 
 Names = dict[str, tuple[str, ...]]
 """Names of each of our columns in plain words, the best first."""
@@ -41,7 +40,8 @@ RACE_NAME = re.compile(
 )
 _BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
 _UNITS, _SEASONS = {*KNOWN["units"]}, ("season", "year", "series", "regatta")
-_SPLIT = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
+_PART = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
+_WHOLE = {"total", "tot", "overall", "gesamt", "gesamtzeit", "sum", "summe", "gc", "finish"}
 _OF_DAY = re.compile(r"0\.\d{4,}")  # a workbook's time in a cell without that format
 _ASKED = {*KNOWN["asked"]}
 _MOMENTS = tuple(f" {name}" for name in KNOWN["moments"])
@@ -226,13 +226,10 @@ class Header:
         for ours in _BESIDE if alike else ("time",) if "place" in self.at else ():
             if ours in options.known.keys() - given.keys() - self.at.keys():
                 self._claim_alike(ours, below)
-        hours, minutes, seconds = map(self._unclaimed, KNOWN["clock"])
-        if not minutes:
-            alone = not (hours or {"place", "score"} & self.at.keys())
-            seconds = self._unclaimed(("seconds", "secs") if alone else ())
-        clock = seconds and not self._unclaimed(KNOWN["fractions"])
-        if clock and "time" not in {*self.at, *given} and "time" in options.known:
-            self.at["time"] = hours + minutes + seconds
+        free = {"place", "time", "score"}.isdisjoint({*self.at, *given}) and "time" in options.known
+        if free and not self._unclaimed(KNOWN["clock"]):
+            self.at["time"] = self._unclaimed(("seconds", "secs"))
+        self.at = {ours: at for ours, at in self.at.items() if at}
         units = [unit for at in self.at.get("time", ()) for unit in self._words[at] & _UNITS]
         self._unit = "".join(units) if len(units) == 1 else ""
         if max(self.whole_times(below), default=0) >= 1_000_000:  # in seconds, eleven days
@@ -331,23 +328,11 @@ class Header:
         of_us = (each for each in free if self._words[each] & {*COLUMNS[ours]})
         return not all(TOTAL.fullmatch(self.plain[each]) for each in of_us)
 
-    def splits(self, columns: Sequence[int], below: Sequence[Sequence[str]]) -> tuple[list[int], int | None]:
-        """Return columns of times that may be parts of one race, and that of its time if they surely are."""
-        totals = {at for at, name in enumerate(self.plain) if TOTAL.fullmatch(name) and name[:3] != "gun"}
-        starts = {at for at, name in enumerate(self.plain) if name.startswith("start")}
-        wanted = {*columns, *self.at.get("time", ())} | totals - starts
-        parts, rows = [at for at in sorted(wanted) if any(":" in row[at] for row in below)], []
-        for row in below:
-            with suppress(BadCellError):
-                rows.append([cells.microseconds(row[at]) for at in parts])
-        if len(parts) < 3 or not rows or any(max(row) != row[rows[0].index(max(rows[0]))] for row in rows):
-            return [], None
-        whole = parts.pop(rows[0].index(max(rows[0])))
-        known = all(_SPLIT.fullmatch(self.plain[at]) for at in parts)
-        add_up = all(abs(sum(row) - 2 * max(row)) <= 1_000_000 * len(row) for row in rows)
-        if known or add_up or (self.plain[whole] == "finish" and all(row == sorted(row) for row in rows)):
-            return parts, whole if known and not _SPLIT.fullmatch(self.plain[whole]) else None
-        return [], None
+    def has_parts(self, columns: Sequence[int], below: Sequence[Sequence[str]]) -> bool:
+        """Return whether columns may be parts of one race, as `Swim` and `Run` are, or have a total time."""
+        named = [at for at in columns if _PART.fullmatch(self.plain[at])]
+        named += [at for at, words in enumerate(self._words) if words & _WHOLE]
+        return any(":" in row[at] for row in below for at in named)
 
     def find(self, *wanted: str) -> int | None:
         """Return the position of the first of these names that there is: as written, or in plain words."""
@@ -384,9 +369,6 @@ class Header:
         }
         if self._won and "place" in found:
             found["place"] = cells.WON.get(found["place"].lower(), found["place"])
-        clock = found.get("time", "") and [row[at] or "0" for at in self.at["time"]]
-        if clock[1:] and all(part[:1].isdecimal() for part in clock):
-            found["time"] = ":".join(clock)
         if self._unit and found.get("time", "")[-1:].isdecimal() and ":" not in found["time"]:
             found["time"] += f" {self._unit}"
         return found

@@ -10,13 +10,12 @@ import re
 import subprocess
 import sys
 import tempfile
-from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
@@ -42,9 +41,8 @@ _TOP = 15
 """First rows of a sheet, of which one has the names of columns."""
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))
 _CYRILLIC = re.compile(rb"[\xc0-\xff]"), re.compile(rb"[A-Za-z\x80-\xbf]")  # of Windows, and not
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # of Markdown
 _GAP = re.compile(r"(?<=[^,;|\s]) {2,}(?=[^,;|\s])")  # between columns that are aligned by spaces
-_PIECE = re.compile(r"\S+(?: \S+)*")
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # of Markdown
 
 
 def _has_names(row: list[str]) -> bool:
@@ -112,15 +110,12 @@ class File:
             text = self.text()
             begin = "".join(islice(filter(str.strip, iter(partial(text.readline, LONGEST_LINE), "")), 20))
             separator = max(",;\t|", key=begin.count)
-            if re.match(r'"[^"]*" +"', begin):  # as R writes tables
-                separator = " "
-            aligned = len(_GAP.findall(begin)) > begin.count(separator)
+            if len(_GAP.findall(begin)) > begin.count(separator):
+                raise PayloadError(f"{self.path}: columns apart by spaces: save it with commas or tabs")
             fix = "; if names look wrong, save it as UTF-8" if text.encoding.startswith("cp") else ""
             notes = [f"read as {text.encoding}{fix}"] if text.encoding != "utf-8-sig" else []
-            if separator != "," or aligned:
-                named = {"\t": "tabs", " ": "spaces"}.get(separator, separator)
-                notes.append(f"separated by {'spaces' if aligned else named}")
-            yield notes, self._aligned_rows() if aligned else self._text_rows(separator)
+            notes += [f"separated by {separator}".replace("\t", "tabs")] if separator != "," else []
+            yield notes, self._text_rows(separator)
             return
         names, sheets = ([*self.sheets], self.sheets.items()) if self.sheets else self._sheets(sheet or "")
         for name, rows in ((name, rows) for name, rows in sheets if rows):
@@ -165,15 +160,11 @@ class File:
             yield visible(line)
 
     def _text_rows(self, separator: str) -> Iterator[Row]:
-        spaced, width = separator == " ", 0
-        reader = csv.reader(self.lines(), strict=True, delimiter=separator, skipinitialspace=spaced)
+        reader = csv.reader(self.lines(), strict=True, delimiter=separator)
         try:
             for row in reader:
-                width = width or len(row)
                 if separator != "|":
-                    # R's rows begin with their own names, for which there is no name of a column.
-                    own = spaced and len(row) == width + 1
-                    yield reader.line_num, [cell.strip() for cell in row[own:]]
+                    yield reader.line_num, [cell.strip() for cell in row]
                 elif set("".join(row)) - set(":- "):  # Markdown has a line of dashes
                     yield (
                         reader.line_num,
@@ -183,28 +174,7 @@ class File:
             raise PayloadError(f"{self.path}: {error}") from None
         except csv.Error as error:
             where = f"{self.path}, line {reader.line_num}"
-            raise PayloadError(f"{where}: {error}: correct the quotation marks") from None
-
-    def _aligned_rows(self) -> Iterator[Row]:
-        """Yield the rows of a text whose columns stand below each other, two or more spaces apart."""
-        numbered = ((number, line) for number, line in enumerate(self.lines(), start=1) if line.strip())
-        lines = ((number, [(*m.span(), m[0]) for m in _PIECE.finditer(line)]) for number, line in numbered)
-        top = [*islice(lines, 20)]
-        lefts, rights, _ = zip(*max((pieces for _, pieces in top), key=len), strict=True)
-        for number, pieces in chain(top, lines):
-            texts, row, across = [text for *_, text in pieces], [""] * len(lefts), False
-            for start, end, text in pieces if len(pieces) < len(lefts) else ():
-                first, behind = bisect_right(rights, start), bisect_left(lefts, end)
-                across |= behind - first > 1
-                below = range(first, behind) or range(max(first - 1, 0), min(first + 1, len(lefts)))
-                at = max(below, key=lambda n: min(end, rights[n]) - max(start, lefts[n]))
-                row[at] = f"{row[at]} {text}".strip()
-            if len(pieces) >= len(lefts):
-                yield number, texts
-            elif across and 2 * len(pieces) <= len(lefts):  # a title
-                yield number, [" ".join(texts), *[""] * (len(lefts) - 1)]
-            else:
-                yield number, row
+            raise PayloadError(f"{where}: {error}: correct the quotation marks or separators") from None
 
     def _isolated_rows(self, sheet: str) -> Iterator[Any]:
         """Yield what `isolated` prints. Raise a PayloadError if the file is damaged, or takes too much."""

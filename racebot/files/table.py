@@ -29,6 +29,7 @@ MOST_PROBLEMS = 10
 FIRST_DAY = datetime(2000, 1, 1, tzinfo=UTC)
 """The end of the first race of a file without dates. Each further race ends a minute later."""
 _BLANK = "of entrants without a result, who count as not finished"
+_DITTO = SIGNS["ditto"] - SIGNS["same_time"]
 Find = Callable[[str], Entrant]
 
 
@@ -225,6 +226,8 @@ class TableReader:
 
     def _result(self, number: int, line: Line) -> Result | None:
         """Read the result of a line, or return None for a player who did not start, or if it has none."""
+        if ditto := _DITTO.intersection(line.values()):
+            raise BadCellError("player", f"a sign for the text above, {min(ditto)}: write that text")
         for column, text in line.items() if max(map(len, line.values())) > LONGEST_TEXT else ():
             if len(text) > LONGEST_TEXT and column not in {"proof", "comment"}:
                 raise BadCellError(column, f"longer than {LONGEST_TEXT} characters: shorten it")
