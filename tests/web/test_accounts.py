@@ -19,7 +19,8 @@ from racebot.scoring.rules import rules_of
 from racebot.settings.model import Settings
 from racebot.standings import orders
 from racebot.standings.settle import Settler
-from racebot.web.export import export, export_tokens
+from racebot.web.export import export
+from racebot.web.export_tokens import export_tokens
 from racebot.web.http.server import application
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Document, LedgerView, Publication

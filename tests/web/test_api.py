@@ -17,7 +17,7 @@ from racebot.queries.standings import Listing
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import LeaderboardConfig
 from racebot.web.api.openapi import description
-from racebot.web.export import export_tokens
+from racebot.web.export_tokens import export_tokens
 from racebot.web.site.ledger_view import LedgerView
 
 from .conftest import RACES, Merge, data_at, document_at, page_at

@@ -11,7 +11,7 @@ from racebot.ledger.pictures import Pictures, name_of
 from racebot.ledger.rows import CategoryProfile
 from racebot.races.result import Profile
 from racebot.text.safe import initials
-from racebot.web.export import export_tokens
+from racebot.web.export_tokens import export_tokens
 from racebot.web.html.templating import THEME
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Document, theme_beside

@@ -226,7 +226,7 @@ def test_changed_program_renders_everything_again(
 ) -> None:
     changed = tmp_path / "changed"
     copytree(Path(racebot.__file__).parent, changed, ignore=ignore_patterns("__pycache__"))
-    monkeypatch.setattr("racebot.web.export.PROGRAM", changed)
+    monkeypatch.setattr("racebot.web.export_tokens.PROGRAM", changed)
     run(exported, folder)
     assert rendered == []
     formatter = changed / "text" / "format.py"

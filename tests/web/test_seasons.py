@@ -16,7 +16,8 @@ from racebot.races.rooms import RoomRule
 from racebot.scoring.rules import rules_of
 from racebot.standings.counting import RatingRules
 from racebot.standings.settle import Settler
-from racebot.web.export import export, export_tokens
+from racebot.web.export import export
+from racebot.web.export_tokens import export_tokens
 from racebot.web.http.cache import CachedPages
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Document, LedgerView, Publication
