@@ -6,7 +6,7 @@ Each race is rated in one transaction: its result, the changes and the standings
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -144,23 +144,11 @@ class Settler:
         with self.ledger.transaction():
             self.boards.refresh()
             past = sorted(results, key=lambda r: (r.ended_at, r.name))
-            if source == "import":  # a file may have a name that the goal had before
-                taken = {*self.ledger.races.goals()}  # by a new goal, which has the earlier name of another
-                past = [
-                    r if (r.category, r.goal) in taken else replace(r, goal=self.rules.current_goal(r))
-                    for r in past
-                ]
-            stood = {*counted, *filter(self.ledger.races.has, (r.name for r in past))}
-            counts_at = {r.name: self._counts_at(r, has_stood=r.name in stood) for r in past}
-            rated = [result for result in past if (at := counts_at[result.name]) and at <= latest]
-            skipped = self.ledger.orders.under(OrderKind.SKIP)
-            held = [result for result in past if (at := counts_at[result.name]) and at > latest]
-            waiting = [result for result in held if result.name not in skipped]
-            for result in waiting if source == "backfill" else ():
-                if self.ledger.cases.get(result.name) is None:  # follow it, as the bot does
-                    category, at, standing = result.category, result.ended_at, result.fingerprint()
-                    case = CaseRow(result.name, category, at, latest, standing=standing, stands_since=at)
-                    self.ledger.cases.save(case)
+            if source == "import":
+                past = self._with_current_goals(past)
+            rated, waiting = self._counting(past, counted, latest)
+            if source == "backfill":
+                self._follow(waiting, latest)
             for given in rated:
                 result, position, is_known = self._compared(given)
                 if is_known:
@@ -174,14 +162,8 @@ class Settler:
                     position = Position(min(result.ended_at, latest), result.name)
                     if position.counted_at == latest:
                         latest += TICK  # keeps the order of several dates in the future
-                    for each in given.entrants if source == "import" else ():
-                        alias = (each.user_id or "") if each.name == HIDDEN_NAME else ""
-                        if alias.startswith(HIDDEN_ID) and not self.ledger.people.is_hidden(alias):
-                            self.ledger.orders.add(Order(latest, OrderKind.HIDE, alias, None, "imported"))
-                        if each.penalty and each.user_id and each in result.entrants:
-                            kind, why = OrderKind.PENALTY, each.penalty_reason or ""
-                            order = Order(latest, kind, given.name, each.user_id, why, amount=each.penalty)
-                            self.ledger.orders.add(order)
+                    if source == "import":
+                        self._repeat_orders(given, result, latest)
                 else:
                     changed += 1
                     touched += self.boards.holding(result.name)
@@ -198,6 +180,47 @@ class Settler:
             waiting=len(waiting),
             leaderboards=tuple(boards.values()),
         )
+
+    def _with_current_goals(self, past: Sequence[RaceResult]) -> list[RaceResult]:
+        """Return races of a file, which may have a name that their goal had before."""
+        taken = {*self.ledger.races.goals()}  # by a new goal, which has the earlier name of another
+        return [
+            r if (r.category, r.goal) in taken else replace(r, goal=self.rules.current_goal(r)) for r in past
+        ]
+
+    def _counting(
+        self, past: Sequence[RaceResult], counted: Iterable[str], latest: datetime
+    ) -> tuple[list[RaceResult], list[RaceResult]]:
+        """Return past races that count by now, and those that will if they stand: no order skips them."""
+        stood = {*counted, *filter(self.ledger.races.has, (r.name for r in past))}
+        skipped = self.ledger.orders.under(OrderKind.SKIP)
+        rated, waiting = list[RaceResult](), list[RaceResult]()
+        for result in past:
+            at = self._counts_at(result, has_stood=result.name in stood)
+            if at is not None and at <= latest:
+                rated.append(result)
+            elif at is not None and result.name not in skipped:
+                waiting.append(result)
+        return rated, waiting
+
+    def _follow(self, waiting: Iterable[RaceResult], now: datetime) -> None:
+        """Add cases for races that have to stand, as the bot does, so that it goes on with them."""
+        for result in waiting:
+            if self.ledger.cases.get(result.name) is None:
+                category, at, standing = result.category, result.ended_at, result.fingerprint()
+                case = CaseRow(result.name, category, at, now, standing=standing, stands_since=at)
+                self.ledger.cases.save(case)
+
+    def _repeat_orders(self, given: RaceResult, result: RaceResult, now: datetime) -> None:
+        """Give the orders of which a race in a file shows the effect: hidden players, and penalties."""
+        for each in given.entrants:
+            alias = (each.user_id or "") if each.name == HIDDEN_NAME else ""
+            if alias.startswith(HIDDEN_ID) and not self.ledger.people.is_hidden(alias):
+                self.ledger.orders.add(Order(now, OrderKind.HIDE, alias, None, "imported"))
+            if each.penalty and each.user_id and each in result.entrants:
+                kind, why = OrderKind.PENALTY, each.penalty_reason or ""
+                order = Order(now, kind, given.name, each.user_id, why, amount=each.penalty)
+                self.ledger.orders.add(order)
 
     def rebuild(self, board: Leaderboard) -> None:
         """Rate all races of a leaderboard again, at once or by a rebuild. Raise as `update_ratings` does."""
