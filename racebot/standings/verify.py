@@ -8,6 +8,8 @@ from itertools import filterfalse, islice
 from racebot.errors import DamagedRaceError, LedgerError
 from racebot.ledger.rows import REBUILD, RESTORE, Leaderboard, RatedRow, Standing, State, StoredRace
 from racebot.ledger.store import Ledger
+from racebot.races.events import Event
+from racebot.races.result import RaceResult
 from racebot.standings.rater import Rater, states_to_carry_now, this_platform
 
 REPAIR = f"run `racebot backfill`, or {RESTORE}"
@@ -73,40 +75,53 @@ def _problems(
     while batch := list(islice(races, AT_ONCE)):
         sound: list[StoredRace] = []
         for stored in batch:
-            name, recorded = stored.result.name, stored.recorded_goal
-            if not stored.intact or stored.result.goal not in {recorded, renamed.get(recorded, recorded)}:
+            goal, recorded = stored.result.goal, stored.recorded_goal
+            if not stored.intact or goal not in {recorded, renamed.get(recorded, recorded)}:
                 damaged = True
-                yield Problem(f"race {name}: the stored result does not match its fingerprint", REPAIR)
-            elif ledger.people.amended(stored.result) != stored.result:
-                yield Problem(f"race {name}: the stored result ignores an operator's order", REPAIR)
-            elif name in events and stored.result != ledger.events.combined(events[name]):
-                yield Problem(
-                    f"race {name}: the stored result differs from the event's sources", REPAIR_EVENT
-                )
+                text = f"race {stored.result.name}: the stored result does not match its fingerprint"
+                yield Problem(text, REPAIR)
+            else:
+                yield from _ignored_order(ledger, events.get(stored.result.name), stored.result)
             if not damaged:  # later races would differ, too
                 sound.append(stored)
         for row in [rater.rate_next(each.result, each.note) for each in sound]:
             replayed.add(row.race)
-            if ledger.ratings.holds(board, row):
-                continue
-            try:
-                old = ledger.ratings.get(board, row.race)
-            except LedgerError as error:
-                yield Problem(f"race {row.race}: {error}", REBUILD)
-                continue
-            if old is None:
-                yield Problem(f"race {row.race}: stored, but not rated", REBUILD)
-            elif old != row:
-                difference = _row_difference(old, row)
-                if difference <= allowed:
-                    explained.append(difference)
-                else:
-                    yield Problem(f"race {row.race}: the stored changes differ from a replay", REBUILD)
+            if not ledger.ratings.holds(board, row):
+                yield from _unlike_replay(ledger, board, row, allowed, explained)
         progress(len(replayed))
-    if damaged:
+    if not damaged:
+        for name in filterfalse(replayed.__contains__, ledger.ratings.races(board)):
+            yield Problem(f"race {name}: rated, but its result is not stored", REBUILD)
+        yield from _standing_problems(ledger, board, rater, allowed)
+
+
+def _ignored_order(ledger: Ledger, event: Event | None, result: RaceResult) -> Iterator[Problem]:
+    """Yield a problem if a race is not what orders, or the sources of its event, make of it."""
+    if ledger.people.amended(result) != result:
+        yield Problem(f"race {result.name}: the stored result ignores an operator's order", REPAIR)
+    elif event is not None and result != ledger.events.combined(event):
+        yield Problem(f"race {result.name}: the stored result differs from the event's sources", REPAIR_EVENT)
+
+
+def _unlike_replay(
+    ledger: Ledger, board: Leaderboard, row: RatedRow, allowed: float, explained: list[float]
+) -> Iterator[Problem]:
+    """Yield a problem if the stored changes of a race differ from a replay by more than is allowed."""
+    try:
+        stored = ledger.ratings.get(board, row.race)
+    except LedgerError as error:
+        yield Problem(f"race {row.race}: {error}", REBUILD)
         return
-    for name in filterfalse(replayed.__contains__, ledger.ratings.races(board)):
-        yield Problem(f"race {name}: rated, but its result is not stored", REBUILD)
+    difference = math.inf if stored is None else _row_difference(stored, row)
+    if stored is None:
+        yield Problem(f"race {row.race}: stored, but not rated", REBUILD)
+    elif stored != row and difference > allowed:
+        yield Problem(f"race {row.race}: the stored changes differ from a replay", REBUILD)
+    elif stored != row:
+        explained.append(difference)
+
+
+def _standing_problems(ledger: Ledger, board: Leaderboard, rater: Rater, allowed: float) -> Iterator[Problem]:
     standings = {standing.player: standing for standing in rater.standings()}
     for shown in ledger.standings.all(board):
         expected = standings.pop(shown.player, None)
