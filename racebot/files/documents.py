@@ -17,7 +17,7 @@ from typing import Any
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import KNOWN, SIGNS
-from racebot.files.nested import Found, Record, objects_of, records_of
+from racebot.files.nested import Found, Path, Record, objects_of, records_of
 from racebot.files.options import few
 from racebot.races.result import HIDDEN_ID, RaceResult
 from racebot.racetime.payload import parse_race
@@ -48,10 +48,10 @@ class _Program:
     highest: str = ""
     base: int = 1
 
-    def records(self, found: Iterable[Found]) -> tuple[list[Record], Counter[str]] | None:
+    def records(self, found: Iterable[Found], paths: set[Path]) -> tuple[list[Record], Counter[str]] | None:
         """Return the records of a document, and its other sessions, or None if it has another form."""
-        paths = {path for path in {path for path, *_ in found} if re.fullmatch(self.path, " ".join(path))}
-        entrants = [row for path, _, _, row in found if path in paths]
+        lists = {path for path in paths if re.fullmatch(self.path, " ".join(path))}
+        entrants = [row for path, _, _, row in found if path in lists] if lists else []
         if not any(_value(each, self.columns["player"]) and self._session(each) for each in entrants):
             return None
         records, others, in_order = list[Record](), Counter[str](), "#" in self.columns.values()
@@ -95,8 +95,9 @@ def read_document(
     if races and all(isinstance(each, Mapping) and isinstance(each.get("status"), dict) for each in races):
         return list(_results(races, left_out))
     found = objects_of(document)
+    paths = {path for path, *_ in found}
     for name, program in PROGRAMS.items():
-        if (of_program := program.records(found)) is not None:
+        if (of_program := program.records(found, paths)) is not None:
             records, others = of_program
             unused = f", without {few([*others])}: {counted(others.total(), 'entrant')}" if others else ""
             if records:
@@ -198,6 +199,8 @@ def _results(races: Iterable[Any], left_out: Counter[str]) -> Iterator[RaceResul
 
 
 def _value(values: Record, form: str) -> Any:
+    if (value := values.get(form)) not in {None, ""}:
+        return value
     for choice in form.split("|"):
         parts = [each for name in choice.split("+") if (each := values.get(name)) not in {None, ""}]
         if parts:

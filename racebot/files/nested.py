@@ -1,12 +1,16 @@
-"""Turns JSON of any nesting into records: the objects of entrants, with the values of those around them."""
+"""Turns JSON of any nesting into records: the objects of entrants, with the values of those around them.
+
+One pass flattens a document, and reads objects that stand for lists as lists. Then ids become names, and the
+lists of entrants are chosen.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
-from itertools import accumulate, islice
+from functools import lru_cache
+from itertools import accumulate, chain, islice
 from typing import Any
 
 from racebot.errors import PayloadError
@@ -17,305 +21,359 @@ from racebot.files.rows import MOST_LINES
 from racebot.text.format import counted
 
 Record = Mapping[str, Any]
-_PLAYERS = {"teams", *KNOWN["columns"]["player"]}
 _PEOPLE = {name + "s" for name in (*KNOWN["columns"]["player"], "entrant")}
-_ONE_PLAYER = {*KNOWN["columns"]["player"]} - {"players", "participants"} | {"team", "entrant"}
-_RACES = {name + end for name in KNOWN["columns"]["race"] for end in ("s", "es")}
-_ORDERS = {"order", "finish order", "finishing order", "finishers", "podium", "classification", "results"}
-_ORDERS |= {"ranking", "rankings", "placements", "standings", "leaderboard"}
-_TELLING = {
-    "place": {*KNOWN["columns"]["place"]},
-    "player": _PLAYERS,
-    "result": {name for ours in RESULTS for name in KNOWN["columns"][ours]},
-    "status": {*KNOWN["columns"]["status"]},
-}
-_RESULT = {"result", "status"}
-_BY_NAME = {"results", "leaderboard", *(name for name in _TELLING["result"] if name[3:] and name[-1] == "s")}
+_ONE_PLAYER = {*KNOWN["columns"]["player"], "team", "entrant"} - {"players", "participants"}
 _TEAMS = {*KNOWN["names"]["teams"]}
-_PERSONS = _PLAYERS | _TEAMS
-_SIDES = {name for pair in PAIRS for name in pair}
+_PERSONS = _TEAMS | {*KNOWN["columns"]["player"], "teams"}
+_RACES = {name + end for name in KNOWN["columns"]["race"] for end in ("s", "es")}
+_TELLING = {ours: {*KNOWN["columns"][ours]} for ours in ("place", "player", "status")}
+_TELLING["player"].add("teams")
+_TELLING["result"] = {"result", "won", "is winner"}.union(*(KNOWN["columns"][ours] for ours in RESULTS))
+_RESULT = {"result", "status"}
+_VALUES = {"results", "leaderboard", *(name for name in _TELLING["result"] if name[3:] and name[-1] == "s")}
+_RACE, _ONE = "a race", "a player"
+_RANKED = {_RACE, *_VALUES, *KNOWN["orders"]}
 _PARTS = [{*KNOWN["names"][part]} - {"first", "last", "name", "nom"} for part in ("first", "last")]
-_DETAILS = {*KNOWN["details"]}
-_WRAPS = {"nodes", "edges", "items", "data", "results", "list"}
-_DAY = re.compile(r"(19|20)\d\d \d\d \d\d")
+_DETAILS, _WRAPS, _OF_ID = ({*KNOWN[words]} for words in ("details", "wraps", "ids"))
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_OF_PLAYER = {"id", "name", "uuid", "key", "tag"}
-_OF_ID = {"id", "ref", "uuid", "key", "relationships", "data"}
+_NESTED = frozenset({dict, list})
 Path = tuple[str, ...]
 """The keys of the lists around a value."""
-Found = tuple[Path, tuple[int, ...], dict[str, Any], dict[str, Any]]
-"""Where an object is: its lists, and the numbers within them; its own values, and with those around it."""
+At = tuple[int, ...]
+"""The numbers within them."""
+Found = tuple[Path, At, Record, Record]
+"""Where an object is, its own values, and with those around it."""
 
 
 def objects_of(document: Any) -> list[Found]:
     """Return the objects of a document that may be entrants, with what its lists say of the ids in them."""
-    found = [*islice(_exploded(_keyed(_by_column(document), around="top"), {}), MOST_LINES + 1)]
+    columns = [*document.values()] if isinstance(document, dict) else []
+    if columns and all(_is_flat(each) and "0" in each for each in columns):  # as pandas writes them
+        document = {key: [*each.values()] for key, each in document.items()}
+    found = [*islice(_flattened(document, "top", {}), MOST_LINES + 1)]
     if len(found) > MOST_LINES:
         raise PayloadError(f"more than {MOST_LINES:,} lines: split it into several files")
-    return [*_joined(found)]
+    return _joined(found)
 
 
-def _by_column(document: Any) -> Any:
-    """Return the objects that pandas writes in columns or rows, `{"player": {"0": "Ann", "1": "Bo"}}`."""
-    rows = document if isinstance(document, list) else []
-    if isinstance(document, Mapping) and _are_names(document.get("columns")):
-        rows = [document["columns"], *(document.get("data") or document.get("rows") or [])]
-    if rows and _are_names(rows[0]) and all(isinstance(row, list) for row in rows):
-        return [dict(zip(rows[0], row, strict=False)) for row in rows[1:]]
-    columns = list(document.values()) if isinstance(document, Mapping) else []
-    if not columns or not all(isinstance(each, Mapping) and "0" in each for each in columns):
-        return document
-    return [{key: each.get(at) for key, each in document.items()} for at in columns[0]]
+def _flattened(value: Any, kind: str, above: Record, at: At = (), path: Path = ()) -> Iterator[Found]:
+    """Yield the innermost objects of nested lists, each with the plain values of those `above` it.
 
-
-def _keyed(value: Any, name: str = "", around: str = "", owner: str = "") -> Any:
-    """Return a document in which objects that stand for lists are lists of objects that have their keys.
-
-    These hold objects, or lists of them, and are called races or players, or have numbered names or dates as
-    keys. The `owner` is what the object `around` it is, or has in another list: a player, or objects.
+    The `kind` is the plain name of the value, or `a race` or `a player` in a list that is called so.
     """
-    kind, top = plain(name), around == "top"
-    of_races = kind in _RACES or _YEAR.fullmatch(name)
-    if isinstance(value, list):
-        return _in_order(value, kind) or [_keyed(each, "", name) for each in value]
-    if not isinstance(value, Mapping) or not value:
-        return value
-    if (entrants := _by_name(value, kind, owner)) is not None:
-        return entrants
-    if not any(isinstance(each, list | Mapping) for each in value.values()):
-        return _with_sides(value) if "status" in value else value
-    ones = {" ".join(word for word in words_of(key) if word not in _OF_PLAYER) or key for key in value}
-    is_player = plain(around) not in _RACES and (plain(around) in _PEOPLE or not ones.isdisjoint(_ONE_PLAYER))
-    named = {key for key, each in value.items() if plain(key) in _PEOPLE and isinstance(each, list | Mapping)}
-    lists = named | {key for key, each in value.items() if _are_objects(each)}
-    owns = "player" if is_player else "" if all(_out((key,)) for key in lists) else "objects"
-    own = {key: _keyed(each, key, name, owns) for key, each in value.items()}
-    own = _side_by_side(_with_sides(own))
-    values = [*own.values()]
-    alike = all(isinstance(each, list) and each and len(each) == len(values[0]) for each in values)
-    plain_cells = alike and not any(isinstance(cell, list | Mapping) for each in values for cell in each)
-    if plain_cells and values[1:] and not any(map(_tells, own)) and not any(map(_are_names, values)):
-        return [{"player": key} | {f"race {n}": cell for n, cell in enumerate(own[key], 1)} for key in own]
-    dated, in_order = all(map(is_date, own)), (top or of_races) and all(map(_are_names, values))
-    starts = Counter(who for each in values for who in {*each}) if in_order else Counter[str]()
-    if starts and (dated or of_races or starts.total() > len(starts)):  # somebody is in two of them
-        own = {key: _in_order(each, "order") for key, each in own.items()}
-    kept = {key: each for key, each in own.items() if each is not None}
-    rows = [{"results": each} if _are_objects(each) else each for each in kept.values()]
-    known = own.keys() <= _WRAPS or tuple(map(plain, own)) in PAIRS
-    if not rows or known or not all(isinstance(row, Mapping) for row in rows):
-        return own
-    by_name = kind in _ORDERS | _BY_NAME or (name and plain(around) in _RACES and not _told(own))
-    if all(map(_YEAR.fullmatch, own)):
-        label = "season"
-    elif dated and kind not in _RACES:
-        label = "date"
-    elif kind in _RACES or starts or (owner == "player" and kind in _BY_NAME):
-        label = "race"
-    elif kind in _PEOPLE or (by_name and all(_told(row) & _RESULT for row in rows)):
-        label = "player"
-    elif all(RACE_NAME.fullmatch(plain(key)) for key in own):
-        label = "race" if rows[0].keys() == {"results"} or not all(map(str.isdecimal, own)) else name or "key"
-    elif top and "player" not in _told(own) and all(len(dict(flat(row))) == len(row) for row in rows):
-        label = "key"
-    else:
-        return own
-    return [{label: key} | row for key, row in zip(kept, rows, strict=True)]
-
-
-def _in_order(value: list[Any], kind: str) -> list[Record]:
-    """Return the entrants of an order `["Ann", ["Bo", "Cy"]]`, who may be equal, or of `[["Ann", 61]]`."""
-    groups = [each if isinstance(each, list) else [each] for each in value]
-    people = [each for group in groups for each in group]
-    ids = kind not in _BY_NAME and all(isinstance(each, int) for each in people)
-    if kind in _ORDERS and groups != value and (ids or all(map(_may_be_name, people))):
-        places = accumulate(map(len, groups), initial=1)
-        return [{"name": who, "place": n} for n, of in zip(places, groups, strict=False) for who in of]
-    pairs = groups == value and all(len(each) == 2 and isinstance(each[0], str) for each in value)
-    timed = any(re.match(r"PT\d|\d+:", str(each[1])) for each in value if pairs)
-    kind = "time" if timed else "result"
-    return [{"player": who, kind: "DNF" if of is None else of} for who, of in value] if pairs else []
-
-
-def _by_name(value: Record, kind: str, owner: str) -> list[Any] | None:
-    """Return the entrants of `"results": {"Ann": 1}`, of `{"1": "Ann"}` or of `"dnf": {"Ann": "late"}`."""
-    groups = [each if isinstance(each, list) else [each] for each in value.values()]
-    by_place = all(plain(key) in WORDS or cells.is_result(key) for key in value)
-    if (
-        by_place
-        and (kind in _ORDERS | _BY_NAME or _DAY.fullmatch(kind))
-        and all(_may_be_name(who) for group in groups for who in group)
-    ):
-        return [{"name": who, "place": n} for n, group in zip(value, groups, strict=True) for who in group]
-    if any(isinstance(each, list | Mapping) for each in value.values()):
-        return None
-    if _out((kind,)) and not _told(value):
-        return [*value]
-    if kind in _PEOPLE and all(map(_may_be_name, value.values())):
-        return [{"id": key, "name": each} for key, each in value.items()]
-    if kind not in _BY_NAME or owner or not any(cells.is_result(str(each)) for each in value.values()):
-        return None
-    timed = ":" in "".join(map(str, value.values()))
-    kind = kind if kind != "results" else "time" if timed else "place"
-    return [{"name": who, kind: each} for who, each in value.items() if each is not None]
-
-
-def _with_sides(own: Record) -> dict[str, Any]:
-    """Return an object of two players, `{"white": {"name": "Ann", "score": 1}, …}`, with plain values."""
-    found, keys = dict[str, Any](), {*map(plain, own)}
-    third = "3" in {key[-1:] for key in keys}
-    pair = () if third else next(filter(keys.issuperset, PAIRS), ())
-    sides = {key: each for key, each in own.items() if plain(key) in pair and isinstance(each, Mapping)}
-    signs = {key: str(each.get("result") or "").lower() for key, each in sides.items()}
-    won = [key for key, sign in signs.items() if sign in SIGNS["first_won"]]
-    if won or (all(signs.values()) and len({*signs.values()}) == 1):
-        found["winner"] = won[0] if won else "draw"
-    for key, each in own.items():
-        if key in sides and (name := _name(each) or " / ".join(_names_in(each))):
-            found |= {key: name} | {f"{key} {what}": of for what, of in flat(each) if of != name}
-        elif isinstance(each, Mapping) and any(_are_names([*map(each.get, names)]) for names in PAIRS):
-            found |= each
+    entries = _entries(value, kind)
+    if entries is None and isinstance(value, dict):
+        yield from _within(value, kind, above, at, path)
+    of = _RACE if kind in _RACES else _ONE if kind in _PEOPLE else ""
+    plain_only = not _out(path)
+    for number, entry in enumerate(entries or ()):
+        if plain_only and _is_flat(entry) and "status" not in entry:
+            yield path, (*at, number), entry, _below(above, entry)
         else:
-            found[key] = each
-    drawn = str(own.get("status")).lower() in SIGNS["drawn"]
-    if drawn and any(_are_names([*map(found.get, names)]) for names in PAIRS):
-        found["winner"] = found.get("winner") or "draw"
-    return found
+            yield from _flattened(entry, of, above, (*at, number), path)
 
 
-def _names_in(value: Record) -> list[str]:
-    """Return the names of people in the lists of an object."""
-    lists = [each for key, each in value.items() if plain(key) in _PEOPLE and isinstance(each, list)]
-    return [_name(who) if isinstance(who, Mapping) else str(who) for each in lists for who in each]
+def _within(value: Record, kind: str, above: Record, at: At, path: Path) -> Iterator[Found]:
+    """Yield the objects in the lists of an object, and itself if it has none, or seems to be an entrant.
+
+    A list of other values comes as an empty object.
+    """
+    parts = dict(_parts(value, kind))
+    own = {" ".join(keys): each for keys, each in parts.items() if not isinstance(each, list)}
+    own |= {"status": word} if (word := _out(path)) else {}
+    lists = {(*path, *keys): each for keys, each in parts.items() if isinstance(each, list) and each}
+    details = {key for key in lists if not _DETAILS.isdisjoint({plain(key[-1]), *words_of(key[-1])[-1:]})}
+    inner = {key: of for key, of in lists.items() if isinstance(of[0], dict) and key not in details}
+    names = [key for of in inner.values() for key in _flat(of[0]) if "player" in _told(key)]
+    name = min(names, key=lambda key: not plain(key).endswith("name"), default="player")
+    out = {key: [{name: who} for who in of] for key, of in lists.items() if _out(key) and key not in inner}
+    own, told = _with_winner(own), _told(*own)
+    is_entrant = "player" in told and told & _RESULT and ("place" in told or not (names or out))
+    if is_entrant or not inner | out:
+        yield path, at, own, _below(above, own)
+    one = _one("".join(path[-1:]))
+    own = {f"{one} {key}" if key == "name" and one in _TEAMS else key: each for key, each in own.items()}
+    for key, of in (lists | out).items():
+        used = key in inner or key in out
+        yield from _flattened(of, plain(key[-1]), {**above, **own}, at, key) if used else [(key, at, {}, {})]
 
 
-def _name(value: Record) -> str:
-    """Return the name in an object, of which there may be several parts."""
-    names = {plain(key): str(each) for key, each in flat(value) if "player" in _tells(key) and each}
-    return names.get("name") or " ".join(name for key, name in names.items() if key.endswith("name"))
+def _parts(value: Record, kind: str = "", before: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Yield the plain values of an object and those within it, and lists of entries, each with its keys."""
+    value = _by_entrant(value)
+    pair = _pair(tuple(value))
+    keys = set[str]() if kind == _RACE else {*map(_of, value)}
+    people = [each for key, each in value.items() if plain(key) in _PEOPLE and _are(each, dict)]
+    beside = "player" if kind == _ONE or not _ONE_PLAYER.isdisjoint(keys) else "people" if people else ""
+    for key, each in value.items():
+        if (entries := _entries(each, plain(key), beside)) is not None:
+            yield (*before, key), entries
+        elif isinstance(each, dict):
+            sides = [each[side] for side in _pair(tuple(each))]
+            of_two = dict in map(type, sides) or (sides and plain(key) in _PEOPLE)
+            above = before if of_two or key in {"attributes", "node"} else (*before, key)
+            parts = _parts(each, plain(key), above)
+            if key in pair and (name := _name(each)):
+                yield (*before, key), name
+                parts = (part for part in parts if part[1] != name and not isinstance(part[1], list))
+            yield from parts
+        else:
+            yield (*before, key), each
+    if before and "name" not in value:
+        first, last = (next((value[key] for key in value if plain(key) in names), "") for names in _PARTS)
+        if first and last:
+            yield (*before, "name"), f"{first} {last}"
 
 
-def records_of(found: Iterable[Found], *, parts: bool) -> tuple[list[str], list[Record]]:
+def _flat(value: Record) -> dict[str, Any]:
+    """Return the plain values of an object and those within it by name, such as `Driver driverId`."""
+    return {" ".join(keys): each for keys, each in _parts(value) if not isinstance(each, list)}
+
+
+def _below(above: Record, own: Record) -> Record:
+    """Return the values of an object and of those around it, with `race name` for an outer `name`."""
+    taken = {"name", "id", "status"}.intersection((*own, "name" if "player" in _told(*own) else ""))
+    if not taken.isdisjoint(above):
+        above = {f"race {key}" if key in taken else key: each for key, each in above.items()}
+    return {**above, **own}
+
+
+def _entries(value: Any, kind: str, beside: str = "") -> list[Any] | None:
+    """Return the entries of a list, or of an object that stands for one, or None for other values."""
+    if isinstance(value, list):
+        names = str in map(type, value) and all(map(_may_be_names, value))
+        if kind not in _RANKED or not (names or (kind not in _VALUES and _are(value, int))):
+            return value
+        sizes = (len(each) if isinstance(each, list) else 1 for each in value)
+        return _placed(zip(accumulate(sizes, initial=1), value, strict=False))
+    if not isinstance(value, dict) or not value:
+        return None
+    if _out((kind,)) and _is_flat(value) and not _told(*value):
+        return [*value]  # {"dnf": {"Ann": "engine"}}
+    if not (label := _label(value, kind, beside)):
+        return None
+    kept = {key: each for key, each in value.items() if each is not None}
+    if label == "place":
+        return _placed(kept.items())
+    timed = any(":" in str(each) for each in kept.values())
+    column = "name" if label == "id" else kind if "result" in _told(kind) else "time" if timed else "place"
+    of, lists = ("season", "races") if label == "season" else (_RACE, "results")
+    rows = {key: {lists if type(each) in _NESTED else column: each} for key, each in kept.items()}
+    rows |= {key: each for key, each in kept.items() if isinstance(each, dict) and not _label(each, of)}
+    return [{label: key} | row for key, row in rows.items()]
+
+
+def _placed(groups: Iterable[tuple[Any, Any]]) -> list[Record]:
+    """Return the entrants of places, each of one or of several who are equal."""
+    lists = ((place, group if isinstance(group, list) else [group]) for place, group in groups)
+    return [{"player": who, "place": place} for place, group in lists for who in group]
+
+
+def _label(value: Record, kind: str, beside: str = "") -> str:
+    """Return what the keys of an object are if it stands for a list, such as `race`, or an empty text.
+
+    They are ids in `"drivers": {"44": "Ann"}`, places in `"results": {"1": "Ann", "dnf": ["Bo"]}`, races in
+    `{"cup-1": ["Ann", "Bo"], "cup-2": ["Bo", "Ann"]}`, and players in `"scores": {"Ann": 1, "Bo": 2}`.
+    """
+    own = {key: each for key, each in value.items() if each is not None}
+    values = [*own.values()]
+    if not own or _pair(tuple(value)):
+        return ""
+    if all(map(_may_be_names, values)):
+        if kind in _PEOPLE and _is_flat(own):
+            return "id"
+        if kind in _RANKED and all(plain(key) in WORDS or cells.is_result(key) for key in own):
+            return "place"
+    if _is_flat(own):
+        results = kind in _RANKED - {_RACE} and any(cells.is_result(str(each)) for each in values)
+        return "player" if results and not beside else ""
+    rows = all(isinstance(each, dict) or _are(each, dict) for each in values)
+    orders = all(_are(each, str) for each in values)
+    return _label_of_rows(own, kind, beside) if orders or (rows and not own.keys() <= _WRAPS) else ""
+
+
+def _label_of_rows(own: Record, kind: str, beside: str) -> str:
+    """Return what the keys of objects, or of lists of objects or of names, are, or an empty text."""
+    values, told = [*own.values()], _told(*own)
+    numbered = all(RACE_NAME.fullmatch(plain(key)) for key in own)
+    named = numbered and not all(map(str.isdecimal, own))
+    if all(map(_YEAR.fullmatch, own)):
+        return "season"
+    if kind in _RACES or (beside == "player" and kind in _VALUES):
+        return "race"
+    if all(map(is_date, own)):
+        return "date"
+    if all(_are(each, str) for each in values):
+        often = kind in {"top", *_RANKED} and len({*chain(*values)}) < sum(map(len, values))
+        return "race" if often or named or kind == "season" else ""
+    with_results = all(isinstance(each, dict) and _told(*each) & _RESULT for each in values)
+    if kind in _PEOPLE or (kind in _RANKED and with_results and not (told and kind == _RACE)):
+        return "player"
+    if named or (numbered and all(_are(each, dict) for each in values)):
+        return "race"
+    is_wide = kind == "top" and "player" not in told and all(map(_is_flat, values))
+    return "key" if numbered or is_wide else ""
+
+
+def _with_winner(own: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of a game with a `winner` if they have signs: `white result`, or a drawn `status`."""
+    pair = _pair(tuple(own))
+    signs = [str(own.get(f"{key} result") or "").lower() for key in pair]
+    won = [key for key, sign in zip(pair, signs, strict=True) if sign in SIGNS["first_won"]]
+    equal = pair and signs[0] == signs[1] != ""
+    drawn = pair and str(own.get("status")).lower() in SIGNS["drawn"]
+    return {**own, "winner": own.get("winner") or next(iter(won), "draw")} if won or equal or drawn else own
+
+
+@lru_cache(maxsize=10_000)
+def _pair(keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the keys of two players, such as `white` and `black`, unless there is a third."""
+    key_of = {plain(key): key for key in keys}
+    third = any("3" in key[-1:] for key in keys)
+    pairs = (pair for pair in PAIRS if key_of.keys() >= {*pair} and not third)
+    return tuple(key_of[name] for name in next(pairs, ()))
+
+
+def _by_entrant(own: Record) -> Record:
+    """Return an object of lists side by side, `{"players": ["Ann", "Bo"], "ranks": [1, 2]}`, with entrants.
+
+    Without results, a winner is before the others.
+    """
+    lists = {key: each for key, each in own.items() if isinstance(each, list) and not _out((key,))}
+    others = {key: each for key, each in own.items() if key not in lists}
+    who = next((key for key in lists if plain(key) in _TELLING["player"]), "")
+    if not who or "result" in _told(*others):
+        return own
+    places = [2 - (_name(each) == own.get("winner")) for each in lists[who]]
+    if len(lists) == 1 and 1 in places:
+        lists["place"] = places
+    elif len(lists) == 1 or any(_are(each, dict) for each in lists.values()):
+        return own
+    if len({*map(len, lists.values())}) > 1:
+        raise PayloadError(f"lists of different lengths: {', '.join(lists)}: write one value an entrant")
+    people = [each if isinstance(each, dict) else {"player": each} for each in lists.pop(who)]
+    rows = (dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True))
+    return others | {who: [row | each for row, each in zip(rows, people, strict=True)]}
+
+
+def _name(value: Any) -> str:
+    """Return the name that a value is, or has in one or several parts."""
+    if not isinstance(value, dict):
+        return str(value)
+    names = {plain(key): str(each) for key, each in _flat(value).items() if "player" in _told(key) and each}
+    members = (each for key, each in value.items() if plain(key) in _PEOPLE and isinstance(each, list))
+    full = names.get("name") or " ".join(name for key, name in names.items() if key.endswith("name"))
+    return full or " / ".join(map(_name, chain(*members)))
+
+
+def _joined(found: list[Found]) -> list[Found]:
+    """Return objects with names in place of ids of players, and with what other lists say of further ids."""
+    known = defaultdict[str, dict[str, Record]](dict)
+    for path, _, own, _ in found:
+        of_id = own.get("id", own.get("player"))
+        if of_id is not None and (one := _one(str(own.get("type") or "".join(path[-1:])))):
+            before = known[one].setdefault(str(of_id), own)
+            known[one][str(of_id)] = own if _name(before) == _name(own) else {}
+    people = ChainMap(*(of_id for one, of_id in known.items() if one in _PERSONS))
+    alike = Counter(map(_name, people.values()))
+
+    def named(row: Record) -> Record:
+        joined = dict[str, Any]()
+        for key, value in row.items():
+            one, last = _of(key), _one(_of(key)).rstrip("0123456789")
+            of_side = any(one in pair for pair in PAIRS) or one in {"name", "player"}
+            other = (known.get(last) or (people if of_side else {})).get(str(value), {})
+            if (of_side or last in _PERSONS) and (name := _name(other)) and (one == key or one not in row):
+                joined[one] = f"{name} #{value}" if alike[name] > 1 else name
+            else:
+                joined[key] = value
+                joined |= {f"{one} {what}": of for what, of in other.items() if one != plain(key)}
+        return joined
+
+    return [(path, at, own, named(row)) for path, at, own, row in found] if known else found
+
+
+def records_of(found: Sequence[Found], *, parts: bool) -> tuple[list[str], list[Record]]:
     """Return notes on what is not used, and the records of the lists of entrants, which get a number.
 
     Which of several lists of entrants counts is asked, except for one of those who did not finish. `parts`
     allows several, by `part`.
     """
-    keys = defaultdict[Path, tuple[set[str], set[str]]](lambda: (set(), set()))
-    for path, _, own, row in found:
-        keys[path][0].update(own)
-        keys[path][1].update(row)
-    tells = {path: (_told(own), _told(row)) for path, (own, row) in keys.items()}
-    kept = [each for each in found if each[3]]
-    if not kept:
+    own, told = defaultdict[Path, set[str]](set), defaultdict[Path, set[str]](set)
+    for path, _, values, row in found:
+        own[path] |= _told(*values)
+        told[path] |= _told(*row)
+    used = _of_entrants(own, told, parts) or [*dict.fromkeys(path for path, _, _, row in found if row)]
+    if not used:
         form = "write an object for each entrant, with race, player and place"
         raise PayloadError(f"no races: neither of racetime.gg, nor a list of objects: {form}")
-    full = [path for path, (own, told) in tells.items() if own and "player" in told and told & _RESULT]
-    full = full if parts else _without_details(full, tells)
-    full = [] if all(map(_out, full)) else full  # nobody finished only if no other list says so
-    used = {path: " ".join(path) or "top level" for path in full or (path for path, *_ in kept)}
-    lists = sorted((path for path in used if not _out(path)), key=lambda path: (-len(tells[path][0]), path))
-    several = [cells.quoted(used[path]) for path in lists]
-    rows = [(path, at, row) for path, at, _, row in kept if path in used]
-    if len(several) > 1 and not parts:
-        keys_of_all = [key for key in rows[0][2] if all(key in row for _, _, row in rows)]
-        races = [key for key in keys_of_all if plain(key) in KNOWN["columns"]["race"]]
-        race = cells.quoted(f"race={'+'.join([*races[:1], 'part'])}")
-        fix = f"choose by --where part={several[0]}, or add --columns {race} if each is a race"
-        raise PayloadError(f"entrants in {' and in '.join(several[:5])}: {fix}")
-    out = any(map(_out, used))  # they are numbered as the list beside them
-    around = {path: told - own for path, (own, told) in tells.items()}
-    inner = {path for path in used if not out and ("result" not in tells[path][0] or "place" in around[path])}
-    race_of = {at: at[: -2 if path in inner else -1] for path, at, _ in rows}
-    number = {race: n for n, race in enumerate(dict.fromkeys(race_of.values()), start=1)}
+    part = {path: " ".join(path) or "top level" for path in used}
+    rows = [(path, at, row) for path, at, _, row in found if row and path in part]
+    ranked = sorted((path for path in used if not _out(path)), key=lambda path: (-len(own[path]), path))
+    if ranked[1:] and not parts:
+        raise _which([part[path] for path in ranked], [row for *_, row in rows])
+    around = {path: told[path] - own[path] for path in used}
+    inner = {path for path in used if "result" not in own[path] or "place" in around[path]}
+    inner = inner if len(ranked) == len(used) else set()  # who did not finish is in the race beside
+    races = {at: at[: -2 if path in inner else -1] for path, at, _ in rows}
+    number = {race: n for n, race in enumerate(dict.fromkeys(races.values()), start=1)}
     by_list = len(number) > 1 and not any("player" in around[path] for path in used)
-    members = Counter(at[:-1] for path, at, _ in rows if path in inner and around[path] & {"place", "result"})
+    teams = Counter(at[:-1] for path, at, _ in rows if path in inner and around[path] & {"place", "result"})
     records: list[Record] = [
-        ({"list": number[race_of[at]]} if by_list else {})
-        | ({"part": used[path]} if several[1:] or parts else {})
-        | ({"team": f"team {at[-2] + 1}"} if members[at[:-1]] > 1 < len(at) else {})
-        | row
+        ({"list": number[races[at]]} if by_list else {})
+        | ({"part": part[path]} if ranked[1:] or parts else {})
+        | ({"team": f"team {at[-2] + 1}"} if teams[at[:-1]] > 1 < len(at) else {})
+        | {**row}
         for path, at, row in rows
     ]
-    outer = {path for path in tells if any(path == each[: len(path)] for each in used)}
-    unused = [" ".join(path) for path in tells if path not in outer]
-    notes = [f"lists not used: {few(unused)}"] if unused else []
-    within = {at[:n] for _, at, _ in rows for n in range(len(at))}
-    bare = [own for path, at, own, _ in kept if path in outer - used.keys() and at not in within]
-    if bare:
-        first = ", ".join(f"{key}={value!s:.40}" for key, value in [*bare[0].items()][:2])
-        notes.append(f"{counted(len(bare), 'object')} without entrants (the first: {first})")
-    return notes, records
+    return [*_unused(own, used, found)], records
 
 
-def _joined(found: Sequence[Found]) -> Iterator[Found]:
-    """Yield objects with names in place of ids of players, and with what other lists say of further ids."""
-    known, alike = defaultdict[str, dict[str, Record]](dict), Counter[str]()
-    for path, _, own, _ in found:
-        of_id = own.get("id", own.get("player"))
-        if of_id is not None and (one := _one_of(str(own.get("type") or "".join(path[-1:])))):
-            before = known[one].setdefault(str(of_id), own)
-            alike[_name(own)] += before is own
-            known[one][str(of_id)] = own if _name(before) == _name(own) else {}
-    if not known:
-        yield from found
-        return
-    people = [of_id for one, of_id in known.items() if one in _PERSONS]
+def _of_entrants(own: Mapping[Path, set[str]], told: Mapping[Path, set[str]], parts: bool) -> list[Path]:
+    """Return the lists of players with results, but not what stands within and beside them.
 
-    @cache
-    def referred(key: str) -> tuple[str, list[dict[str, Record]], bool]:
-        words = [word for word in words_of(key) if word not in _OF_ID]
-        one, last = " ".join(words), "".join(words[-1:]).rstrip("0123456789")
-        if one in _SIDES | {"name"}:
-            return one, people, True
-        return one, [known[last]] if last in known else [], last in _PERSONS
-
-    for path, at, own, row in found:
-        joined = dict[str, Any]()
-        for key, value in row.items():
-            one, lists, of_person = referred(key)
-            other = next((of_id[str(value)] for of_id in lists if str(value) in of_id), {})
-            if of_person and (name := _name(other)) and (one == key or one not in row):
-                joined[one] = f"{name} #{value}" if alike[name] > 1 else name
-            else:
-                joined[key] = value
-                joined |= {f"{one} {what}": of for what, of in other.items() if one != plain(key)}
-        yield path, at, own, joined
-
-
-@lru_cache(maxsize=10_000)
-def _one_of(name: str) -> str:
-    """Return the last word of a name, which may be a plural, in the singular."""
-    return re.sub("(?<=ch)es$|s$", "", "".join(words_of(name)[-1:]))
-
-
-def _without_details(full: list[Path], tells: Mapping[Path, tuple[set[str], set[str]]]) -> list[Path]:
-    """Return lists of entrants with results, but not what stands within and beside them.
-
-    What stands beside a list of results, or in one of places, may be details, unless it is called players.
+    Lists that are called players, as the members of teams, may have the results of the objects around them.
     """
-    full = [path for path in full if "result" in tells[path][1] or _out(path)] or full
-    people = {path for path in full if "player" in _tells("".join(path[-1:]))}
-    ranked = [path for path in full if "result" in tells[path][0] or path in people or _out(path)]
-    ranked = [path for path in ranked if plain("".join(path[-1:])) not in SIGNS["standings"]] or ranked
-    around = {path: [outer for outer in ranked if path != outer == path[: len(outer)]] for path in ranked}
-    places = {path for path in ranked if "place" in tells[path][0]}
-    within = {path for path in ranked if not places.isdisjoint(around[path])} - people - places
-    members = {path for path in people if "result" not in tells[path][0] or "place" not in tells[path][0]}
-    teams = {outer for path in members & around.keys() for outer in around[path] if outer in places}
-    return [path for path in ranked if path not in within | teams] or full
+    full = [path for path in own if own[path] and "player" in told[path] and told[path] & _RESULT]
+    if not parts:
+        full = [path for path in full if "result" in told[path] or _out(path)] or full
+        people = {path for path in full if "player" in _told(*path[-1:])}
+        ranked = [path for path in full if "result" in own[path] or path in people or _out(path)]
+        ranked = [path for path in ranked if plain("".join(path[-1:])) not in SIGNS["standings"]] or ranked
+        members = [path for path in ranked if path in people and not {"place", "result"} <= own[path]]
+        teams = {path[:n] for path in members for n in range(len(path)) if "place" in own.get(path[:n], ())}
+        full = [path for path in ranked if path not in teams] or full
+    return [] if all(map(_out, full)) else full  # nobody finished only if no other list says so
+
+
+def _which(parts: Sequence[str], rows: Sequence[Record]) -> PayloadError:
+    """Return the question which of several lists of entrants counts."""
+    names = [*map(cells.quoted, parts)]
+    races = [
+        key for key in rows[0] if plain(key) in KNOWN["columns"]["race"] and all(key in row for row in rows)
+    ]
+    race = cells.quoted(f"race={'+'.join([*races[:1], 'part'])}")
+    fix = f"choose by --where part={names[0]}, or add --columns {race} if each is a race"
+    return PayloadError(f"entrants in {' and in '.join(names[:5])}: {fix}")
+
+
+def _unused(lists: Iterable[Path], used: Sequence[Path], found: Iterable[Found]) -> Iterator[str]:
+    """Yield notes on lists that are not used, and on objects around entrants that have none."""
+    outer = {path for path in lists if any(path == of[: len(path)] for of in used)}
+    if unused := [" ".join(path) for path in lists if path not in outer]:
+        yield f"lists not used: {few(unused)}"
+    bare = {at: own for path, at, own, row in found if row and path in outer.difference(used)}
+    within = {at[:n] for path, at, *_ in found if bare and path in used for n in range(len(at))}
+    if empty := [own for at, own in bare.items() if at not in within]:
+        first = ", ".join(f"{key}={value!s:.40}" for key, value in [*empty[0].items()][:2])
+        yield f"{counted(len(empty), 'object')} without entrants (the first: {first})"
 
 
 @lru_cache(maxsize=10_000)
-def _tells(key: str) -> set[str]:
-    """Return whether a key seems to name a player, a result, a place or a status."""
-    words = {plain(key), *words_of(key)}
-    exact = {"result"} if plain(key) in {"won", "is winner", "result"} else set[str]()
-    return exact | {kind for kind, names in _TELLING.items() if not names.isdisjoint(words)}
-
-
-def _told(keys: Iterable[str]) -> set[str]:
-    return set[str]().union(*map(_tells, keys))
+def _told(*keys: str) -> set[str]:
+    """Return whether keys seem to name a player, a result, a place or a status."""
+    names = {name for key in keys for name in (plain(key), *words_of(key))}
+    return {kind for kind, known in _TELLING.items() if not names.isdisjoint(known)}
 
 
 @lru_cache(maxsize=10_000)
@@ -326,93 +384,31 @@ def _out(path: Path) -> str:
     return next((word for word in words if WORDS.get(word, DONE) is not DONE), "")
 
 
-def _exploded(value: Any, above: Record, at: tuple[int, ...] = (), path: Path = ()) -> Iterator[Found]:
-    """Yield the innermost objects of nested lists, each with the plain values of those around it.
-
-    An object with a player and a result comes, too, if its lists seem to have no others. A key that is used
-    within stays; the outer one gets the name of its object, `race name`.
-    """
-    if isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from _exploded(item, above, (*at, number), path)
-    elif isinstance(value, Mapping):
-        node = value.get("node")  # in lists of GraphQL
-        value = node if isinstance(node, Mapping) and value.keys() <= {"node", "cursor"} else value
-        own = dict(flat(value)) | ({"status": word} if (word := _out(path)) else {})
-        lists, told, one = dict(_lists(value, path)), _told(own), _one_of("".join(path[-1:]))
-        details = {key for key in lists if not {plain(key[-1]), *words_of(key[-1])[-1:]}.isdisjoint(_DETAILS)}
-        inner = {key: of for key, of in lists.items() if isinstance(of[0], Mapping) and key not in details}
-        names = [key for each in inner.values() for key, _ in flat(each[0]) if "player" in _tells(key)]
-        name = min(names, key=lambda key: not plain(key).endswith("name"), default="name")
-        out = {key: [{name: who} for who in lists[key]] for key in lists if _out(key) and key not in inner}
-        inner |= out
-        is_entrant = "player" in told and told & _RESULT and ("place" in told or not (names or out))
-        if is_entrant or not inner:
-            named = {"name"} if "player" in told else set()
-            taken = (own.keys() | named) & {"name", "id", "status"}
-            row = {f"race {key}" if key in taken else key: each for key, each in above.items()} | own
-            yield path, at, own, row
-        own = {f"{one} {key}" if key == "name" and one in _TEAMS else key: each for key, each in own.items()}
-        for key in lists:
-            items = _exploded(inner[key], {**above, **own}, at, key) if key in inner else [(key, at, {}, {})]
-            yield from items
+@lru_cache(maxsize=10_000)
+def _of(key: str) -> str:
+    """Return what a key is of: `playerId` and `player` are of a `player`."""
+    return " ".join(word for word in words_of(key) if word not in _OF_ID) or key
 
 
-def _may_be_name(value: Any) -> bool:
-    return isinstance(value, str) and value.lower() not in WORDS and not cells.is_result(value)
+@lru_cache(maxsize=10_000)
+def _one(name: str) -> str:
+    """Return the last word of a name, which may be a plural, in the singular."""
+    return re.sub("(?<=ch)es$|s$", "", "".join(words_of(name)[-1:]))
 
 
-def _are_names(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+def _is_flat(value: Any) -> bool:
+    """Return whether a value is an object of plain values."""
+    return type(value) is dict and _NESTED.isdisjoint(map(type, value.values()))
 
 
-def _are_objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(each, Mapping) for each in value)
+def _are(value: Any, kind: type) -> bool:
+    """Return whether a value is a list of texts or of objects, as `kind` says."""
+    return type(value) is list and {*map(type, value)} == {kind}
 
 
-def _side_by_side(own: dict[str, Any]) -> dict[str, Any]:
-    """Return an object of `{"participants": ["Ann", "Bo"], "ranks": [1, 2]}`. Lists within are teams.
-
-    Without results, a winner is before the others.
-    """
-    lists = {key: each for key, each in own.items() if isinstance(each, list) and not _out((key,))}
-    who = next((key for key in lists if plain(key) in _PLAYERS), "")
-    people = [_name(each) if isinstance(each, Mapping) else each for each in lists.get(who, [])]
-    objects, told = any(map(_are_objects, lists.values())), _told(own.keys() - lists)
-    if len(lists) == 1 and own.get("winner", {}) in people and "result" not in told:
-        lists["place"] = [2 - (each == own["winner"]) for each in people]
-    elif not who or len(lists) < 2 or objects or "result" in told:
-        return own
-    if len({*map(len, lists.values())}) > 1:
-        raise PayloadError(f"lists of different lengths: {', '.join(lists)}: write one value an entrant")
-    rows = []
-    for row in zip(*lists.values(), strict=True):
-        record = dict(zip(lists, row, strict=True))
-        team = record.pop(who)
-        for member in team if isinstance(team, list) else [team]:
-            named = {"team": "+".join(map(str, team))} if isinstance(team, list) and team[1:] else {}
-            own_name = dict(member) if isinstance(member, Mapping) else {"player": member}
-            rows.append(record | own_name | named)
-    return {key: each for key, each in own.items() if key not in lists} | {who: rows}
-
-
-def _lists(value: Record, before: Path) -> Iterator[tuple[Path, list[Any]]]:
-    """Yield the lists in an object and in those within it, but empty ones, with their keys."""
-    for key, each in value.items():
-        if isinstance(each, Mapping):
-            yield from _lists(each, (*before, key))
-        elif isinstance(each, list) and each:
-            yield (*before, key), each
-
-
-def flat(value: Record, before: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the plain values of an object and those within it, without lists, by name: `Driver driverId`."""
-    for key, each in value.items():
-        if isinstance(each, Mapping):
-            yield from flat(each, before if key == "attributes" else f"{before}{key} ")
-        elif not isinstance(each, list):
-            yield f"{before}{key}", each
-    if before and "name" not in value:
-        first, last = (next((value[key] for key in value if plain(key) in names), "") for names in _PARTS)
-        if first and last:
-            yield f"{before}name", f"{first} {last}"
+def _may_be_names(value: Any) -> bool:
+    """Return whether a value, or each of a list, may be a player's name."""
+    names = value if isinstance(value, list) else [value]
+    return all(
+        isinstance(each, str) and not (each.lower() in WORDS or cells.is_result(each)) for each in names
+    )
