@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from itertools import groupby, pairwise
-from pathlib import Path
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import ABSENT, DONE, KNOWN, BadCellError
-from racebot.files.options import RESULTS, TOTAL, Header, few
+from racebot.files.header import Header
+from racebot.files.options import RESULTS, TOTAL, by_columns, plain
 
 _MOST = 100
 """Most places of a race that are compared, each with all others."""
@@ -21,107 +21,116 @@ _WHOLE = re.compile("total|tot|final|finish|result|net|gesamt|time|gap|diff|inte
 _READERS = {"place": cells.place, "time": cells.microseconds, "score": cells.number}
 
 
-def ask_about_times(path: Path, header: Header, below: Sequence[list[str]], told: bool) -> None:
-    """Refuse times in an unknown unit and, if not told, those of day and those that may lack penalties."""
-    name = header.plain[at := header.at["time"][0]]
-    own = header.names[at]
-    if max(header.whole_times(below), default=0) > 86_400:
-        fix = f"rename the column {own} (ms) or {own} (s)"
-        raise PayloadError(f"{path}: are times in {own!r} in milliseconds or in seconds? {fix}")
-    clock = header.find("start", "start time") if "finish" in name and not told else None
-    if clock is not None and any(":" in row[clock] for row in below):
-        fix = f"add a column time with what lies between; if not, --columns {cells.quoted(f'time={own}')}"
-        raise PayloadError(f"{path}: are starts and finishes times of day? If so, {fix}")
-    added = None if told or TOTAL.fullmatch(name) else header.find(*KNOWN["penalty"])
-    if added is not None and any(set("123456789").intersection(row[added]) for row in below):
-        fix = f"add --columns {cells.quoted(f'time={own}')}; if not, add a column of the sums"
-        raise PayloadError(f"{path}: does {own!r} include {header.names[added]!r}? If so, {fix}")
+def ask(header: Header) -> None:
+    """Raise a PayloadError if lines of entrants may be read in two ways, unless options say how."""
+    for ours, question in _QUESTIONS:
+        asked = None if ours in header.options.columns else question(header)
+        if asked is not None:
+            raise PayloadError(asked)
 
 
-def ask_about_groups(path: Path, header: Header, below: Sequence[list[str]]) -> None:
-    """Refuse races with entrants of several tables, classes or distances."""
-    titles = header.titles("race", "ended_at")
+def _unit_of_times(header: Header) -> str | None:
+    """Ask whether times such as 895000 are milliseconds or seconds."""
+    if header.results() != ["time"] or max(header.whole_times(), default=0) <= 86_400:
+        return None
+    own = header.titles()["time"]
+    return f"are times in {own!r} in milliseconds or in seconds? rename the column {own} (ms) or {own} (s)"
+
+
+def _times_of_day(header: Header) -> str | None:
+    """Ask whether a finish beside a start is a time of day."""
+    clock, own = header.find("start", "start time"), header.titles()
+    if header.results() != ["time"] or clock is None or ":" not in "".join(header.column(clock)):
+        return None
+    if "finish" not in plain(own["time"]):
+        return None
+    fix = f"add a column time with what lies between; if not, {by_columns(time=own['time'])}"
+    return f"are starts and finishes times of day? If so, {fix}"
+
+
+def _penalties(header: Header) -> str | None:
+    """Ask whether times include the penalties beside them."""
+    added = header.find(*KNOWN["penalty"])
+    if header.results() != ["time"] or added is None or not re.search("[1-9]", "".join(header.column(added))):
+        return None
+    own = header.titles()["time"]
+    fix = f"add {by_columns(time=own)}; if not, add a column of the sums"
+    asked = f"does {own!r} include {header.names[added]!r}? If so, {fix}"
+    return None if TOTAL.fullmatch(plain(own)) else asked
+
+
+def _groups(header: Header) -> str | None:
+    """Ask whether tables, classes or distances are races of their own, in a race without places."""
+    titles = {} if "place" in header.at else header.titles("race", "ended_at")
+    keys = [at for ours in titles for at in header.at[ours]]
     named = [set() if re.search(r"\d|\bage\b", name) else {*name.split()} for name in header.plain]
-    for at in (at for at, words in enumerate(named) if words & {*KNOWN["groups"]}):
-        keys = [at for ours in titles for at in header.at[ours]]
-        seen = Counter((*(row[key] for key in keys), row[at]) for row in below if row[at])
+    groups = [at for at, words in enumerate(named) if words & {*KNOWN["groups"]}]
+    for at in groups if "place" not in header.at else ():
+        seen = Counter((*(row[key] for key in keys), row[at]) for row in header.below if row[at])
         several = len({key[:-1] for key in seen}) < len(seen)
         if at not in header.used and several and max(seen.values()) > 1:
             race = titles.get("race") or titles.get("ended_at", "")
-            own = cells.quoted("race=" + "+".join(filter(None, (race, header.names[at]))))
-            fix = f"If so, add --columns {own}; if not, {cells.quoted(f'race={race}')}"
-            raise PayloadError(f"{path}: is each {header.names[at]!r} a race of its own? {fix}")
+            own = by_columns(race="+".join(filter(None, (race, header.names[at]))))
+            fix = f"If so, add {own}; if not, {by_columns(race=race)}"
+            return f"is each {header.names[at]!r} a race of its own? {fix}"
+    return None
 
 
-def title_of(row: Sequence[str], below: Sequence[list[str]], player: int) -> str:
-    """Return the only cell of a row if it may name the races below: no result, word or known player."""
-    if row.count("") != len(row) - 1 or cells.is_result(text := "".join(row)) or cells.outcome_of_title(text):
-        return ""
-    known = (each[player] for each in below if each.count("") < len(each) - 1)
-    return "" if row.index(text) == player and (player or text in known) else text.strip("#* ")
-
-
-def are_titles(path: Path, header: Header, rows: Sequence[list[str]], repeated: bool) -> bool:
-    """Return whether the last cells of rows, which are titles above them, name their races, or ask."""
-    if "player" not in header.at or not header.results() or {"race", "ended_at"} & header.at.keys():
-        return False
-    blocks = defaultdict[str, list[dict[str, str]]](list)
-    for row in rows:
-        blocks[row[-1]].append(header.texts(row))
-    if len(blocks) < 2 or "" in blocks:
-        return False
-    titles = [title for title, _ in groupby(row[-1] for row in rows)]
-    for title in {title for title in titles if titles.count(title) > 1}:
-        raise PayloadError(f"{path}: {title!r} stands above two races: rename one")
-    firsts = {_value("place", lines[0].get("place", "")) for lines in blocks.values()}
-    people = Counter(player for lines in blocks.values() for player in {line["player"] for line in lines})
-    if repeated or firsts == {1} or max(people.values()) > 1:
-        return True
-    fix = "If so, add a column race; if not, remove these lines"
-    raise PayloadError(f"{path}: do {few([*blocks])} name the races below them? {fix}")
-
-
-def ask_about_words(path: Path, header: Header, below: Sequence[list[str]]) -> None:
-    """Refuse a table if a column that is not used says that somebody did not finish, or did not start."""
-    rows = [(any(map(cells.is_result, header.texts(row, *RESULTS).values())), row) for row in below]
+def _words(header: Header) -> str | None:
+    """Ask whether a column that is not used says that somebody did not finish, or did not start."""
+    rows = [(any(map(cells.is_result, header.texts(row, *RESULTS).values())), row) for row in header.below]
     free = [at for at, name in enumerate(header.names) if name and at not in header.used]
     for at in free if "status" not in header.at else ():
         words = {row[at].lower() for placed, row in rows if placed} & _OUT
         others = {row[at].lower() for placed, row in rows if not placed}
         absent = any(word[3:] and cells.WORDS.get(word, cells.DNF) is not cells.DNF for word in others)
         # A short word may be a country, or an attempt among others.
-        measured = any(cells.is_result(row[at]) for row in below)
+        measured = any(map(cells.is_result, header.column(at)))
         whole = _WHOLE.match(header.plain[at]) if measured else words & cells.OUTCOMES.keys()
         if (whole and words) or absent or any(word[3:] for word in words):
-            own = cells.quoted(f"status={header.names[at]}")
-            problem = f"{header.names[at]!r} says who did not finish or start"
-            raise PayloadError(f"{path}: {problem}: add --columns {own}, or status= if it says another thing")
+            fix = f"add {by_columns(status=header.names[at])}, or status= if it says another thing"
+            return f"{header.names[at]!r} says who did not finish or start: {fix}"
+    return None
 
 
-def ask_about_places(path: Path, header: Header, below: Sequence[list[str]]) -> None:
-    """Refuse a table with two columns of places that differ, as a seat or a start and a finish do."""
+def _two_places(header: Header) -> str | None:
+    """Ask which of two columns of places counts if they differ, as a seat or a start and a finish do."""
     used = header.at.get("place", ())
-    known = [at for at, name in enumerate(header.plain) if name in KNOWN["columns"]["place"]]
+    known = {at for at, name in enumerate(header.plain) if name in KNOWN["columns"]["place"]}
     named = [at for at, name in enumerate(header.plain) if name in KNOWN["won"]]
-    won = {at for at in named if cells.say_who_won(row[at].lower() for row in below)}
+    won = {at for at in named if cells.say_who_won(map(str.lower, header.column(at)))}
     letters = header.titles("status").get("status", "").lower() == "positiontext"  # whose rank is of laps
-    for at in {*known, *won} - {*used} if used and not letters else ():
-        pairs = [(_value("place", row[used[0]]), _value("place", row[at])) for row in below]
+    for at in (known | won) - {*used} if used and not letters else ():
+        own = [value("place", text) for text in header.column(used[0])]
+        other = [value("place", text) for text in header.column(at)]
         if at in won:  # 1 for a win, 2 for all others
-            told = [(one, row[at].lower()) for (one, _), row in zip(pairs, below, strict=True) if one]
-            pairs = [(min(one, 2), float(cells.WON[sign])) for one, sign in told if sign in cells.WON]
+            own = [place and min(place, 2) for place in own]
+            other = [value("place", cells.WON.get(text.lower(), "")) for text in header.column(at)]
+        pairs = [*zip(own, other, strict=True)]
         differ = any(one != two for one, two in pairs if one is not None and two is not None)
         differ &= header.names[at] != header.names[used[0]]  # a repeated name is refused as such
         if differ and math.inf not in {two for _, two in pairs}:
             one, two = (cells.quoted(f"place={header.names[each]}") for each in (used[0], at))
-            raise PayloadError(f"{path}: two columns of places that differ: add --columns {one} or {two}")
+            return f"two columns of places that differ: add --columns {one} or {two}"
+    return None
+
+
+_QUESTIONS: Sequence[tuple[str, Callable[[Header], str | None]]] = (
+    ("", _unit_of_times),
+    ("time", _times_of_day),
+    ("time", _penalties),
+    ("race", _groups),
+    ("place", _two_places),
+    ("status", _words),
+)
+"""What may be read in two ways, and the column that answers if an option names it."""
 
 
 def strays(
     kind: str, columns: Mapping[int, Sequence[str]], named: Collection[int], *, by_player: bool
 ) -> tuple[list[int], list[int]]:
     """Return the columns that may be no player, or race if not so `named`, and the numbers of such rows."""
-    read = {at: [_value(kind, text) for text in texts] for at, texts in columns.items()}
+    read = {at: [value(kind, text) for text in texts] for at, texts in columns.items()}
     cells_of = (zip(read, row, strict=True) for row in zip(*read.values(), strict=True))
     lines = rows = [{at: value for at, value in row if value is not None} for row in cells_of]
     turned = [{n: v for n, v in enumerate(column) if v is not None} for column in read.values()]
@@ -175,7 +184,8 @@ def _grow(lines: Sequence[Mapping[int, float]]) -> bool:
     return len(lines) > 1 and all(each[2:] and each[0] < each[-1] and each == sorted(each) for each in values)
 
 
-def _value(kind: str, text: str) -> float | None:
+def value(kind: str, text: str) -> float | None:
+    """Return what a place, time or score is worth: None if there is none, infinity for a word."""
     text = cells.told(text)
     if text.lower() in ABSENT:
         return None
@@ -187,7 +197,7 @@ def _value(kind: str, text: str) -> float | None:
 
 def are_places(texts: Sequence[str]) -> bool:
     """Return whether the numbers of a race are 1, 2, 3 and so on, where equal ones take up the next."""
-    places = [_value("place", text) or 0 for text in texts]
+    places = [value("place", text) or 0 for text in texts]
     return math.inf not in places and _ranked(places)
 
 

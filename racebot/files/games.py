@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 
+from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import ABSENT, KNOWN, SIGNS, UNPLAYED, BadCellError
-from racebot.files.options import COLUMNS, RESULTS, Header, may_be_name, plain
-from racebot.files.rows import Row
+from racebot.files.header import Header
+from racebot.files.options import plain
 
 _SCORES = [form.replace("score", word) for word in KNOWN["scores"] for form in KNOWN["scores_of"]]
 _FIRST, _SECOND, _EQUAL = ("1", "2"), ("2", "1"), ("1", "1")
@@ -26,6 +26,7 @@ _SCORES_OF_TWO = re.compile(rf"(?:{_SCORE_OF_TWO.pattern}[ ,;/]*)+")
 _HAS_DIGIT = re.compile(r"[\d½]")
 _TIME = re.compile(r"\d+:[0-5]\d(?::\d\d)?")
 _NUMBER = re.compile(r" ?\d{1,2}$")
+_OF_RACE = ("race", "ended_at")
 Line = Mapping[str, str]
 """The cells of an entrant's line by our names of columns."""
 
@@ -36,7 +37,7 @@ class Lines:
 
     `columns` are the file's own names of those used, by ours, and `used` the positions of further ones. The
     `note` says what the layout is, empty where a row is an entrant. `skip` rows belong to the names above.
-    `races` are in the order of their columns.
+    `races` are in the order of their columns. Where a row `each_is_race`, those of one name are numbered.
     """
 
     of: Callable[[int, list[str]], Iterable[Line]]
@@ -45,30 +46,14 @@ class Lines:
     note: str = ""
     skip: int = 0
     races: Sequence[str] = ()
+    each_is_race: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table with a known layout, the texts that a row needs (`where`), and its first rows (`sample`).
-
-    If it is `titled`, the last column of rows is the title above them.
-    """
-
-    path: Path
-    rows: Iterator[Row]
-    header: list[str]
-    where: Mapping[int, Iterable[str]]
-    lines: Lines
-    notes: list[str]
-    titled: bool
-    known: Header
-    sample: list[list[str]]
-
-
-def two_players(
-    header: Header, pair: Sequence[tuple[int, ...]], stem: str, below: Sequence[list[str]]
-) -> Lines:
-    """Read rows that are a race of two: a winner and a loser, or two players or teams with a result."""
+def two_players(header: Header) -> Lines | None:
+    """Read rows that are a race of two: `winner, loser`, or `white, black, result` of players or teams."""
+    below = header.below
+    if not (pair := header.pair()):
+        return None
     names = ["+".join(header.names[at] for at in side) for side in pair]
     twins = [at for at, name in enumerate(header.plain) if name in KNOWN["scores"]]
     for number, at in enumerate(twins if len(twins) == 2 else (), start=1):
@@ -90,7 +75,7 @@ def two_players(
     free = {*range(len(header.names))} - used - header.used
     told = told or [at for at in sorted(free) if are_scores(row[at] for row in below)]
     scored = are_scores(row[at] for row in below for at in told)
-    seen, draws = Counter[str](), SIGNS["true"] | SIGNS["drawn"]
+    draws = SIGNS["true"] | SIGNS["drawn"]
     members = _members(_player(row, side) for row in below for side in pair)
 
     def places(row: Sequence[str]) -> tuple[str, str] | None:
@@ -118,13 +103,13 @@ def two_players(
         known = results | {plain(two): _SECOND, plain(one): _FIRST}
         return _of_score(texts, known) if texts and (scored or len(texts) == len(told)) else None
 
-    def lines(number: int, row: list[str]) -> Iterator[Line]:
+    def lines(_: int, row: list[str]) -> Iterator[Line]:
         if (found := places(row)) is None:
             said = [row[at] for at in chain(told, *pair) if row[at] and cells.is_nobody(row[at])]
             said += [row[at] for at in told if not _HAS_DIGIT.search(row[at])]
             yield from [{"unplayed": word} for word in filter(None, said[:1])]
             return
-        line = _named(header, row, f"{stem}-{number:06}", seen)
+        line = header.texts(row, *_OF_RACE)
         for side, place in zip(pair, found, strict=True):
             name = _player(row, side)
             own = [row[at] for at in side if row[at]] if side[1:] else members.get(name, [name])
@@ -132,29 +117,7 @@ def two_players(
             yield from (line | {"player": each, "place": place} | team for each in own)
 
     note = f"each line is a race of two, {names[0]!r} and {names[1]!r}"
-    return Lines(lines, _titles(header), used.union(told), note)
-
-
-def _seats(header: Header, below: Sequence[list[str]]) -> Mapping[str, list[int]]:
-    """Return the columns of names of players that end in numbers, by what these begin with."""
-    found = defaultdict[str, list[int]](list)
-    for at, name in enumerate(header.plain):
-        texts = {row[at] for row in below if not cells.is_nobody(row[at])}
-        if texts and all(map(may_be_name, texts)):
-            found[_NUMBER.sub("", name) if _NUMBER.search(name) else ""].append(at)
-    return found
-
-
-def _named(header: Header, row: Sequence[str], name: str, seen: Counter[str]) -> dict[str, str]:
-    """Return the race and date of a row that is a race of its own: those of one name are numbered."""
-    line = header.texts(row, "race", "ended_at")
-    race = line.get("race") or name
-    seen[race] += 1
-    return line | {"race": race if seen[race] == 1 else f"{race} ({seen[race]})"}
-
-
-def _titles(header: Header) -> dict[str, str]:
-    return {"race": "race"} | header.titles("race", "ended_at")
+    return Lines(lines, header.titles(*_OF_RACE), used.union(told), note, each_is_race=True)
 
 
 def _player(row: Sequence[str], columns: Iterable[int]) -> str:
@@ -194,42 +157,20 @@ def _of_score(texts: Sequence[str], known: Mapping[str, tuple[str, str]]) -> tup
     return _EQUAL if one == two else _FIRST if one > two else _SECOND
 
 
-def in_pairs(header: Header, stem: str, below: Sequence[list[str]]) -> Lines | None:
-    """Read rows that are a race with a result beside each player: `East, Score, South, Score, …`."""
-    seats, seen = _seats(header, below), Counter[str]()
-    named = {at for columns in seats.values() for at in columns}
-    words = [set() if at in named else {*name.split()} for at, name in enumerate(header.plain)]
-    kind, results = max(
-        ((kind, [at for at, own in enumerate(words) if own & {*COLUMNS[kind]}]) for kind in RESULTS),
-        key=lambda each: len(each[1]),
-    )
-    players = [at - 1 for at in results]
-    if not named.issuperset(players):
-        players = next((own for stem, own in seats.items() if stem and len(own) == len(results)), [])
-    if len(players) < 3:
+def in_order(header: Header) -> Lines | None:
+    """Read rows that are a race, `1st, 2nd, 3rd`: `Ann / Cy`, who share a place, are two or a team."""
+    counts = header.titles("player").get("player", "").lower() in {"", "players", "participants"}
+    columns = header.in_order() if counts else []
+    cells_of = [row[at] for row in header.below for at in columns]
+    if not any(text and not text.isdecimal() for text in cells_of):
         return None
-
-    def lines(number: int, row: list[str]) -> Iterator[Line]:
-        line = _named(header, row, f"{stem}-{number:06}", seen)
-        for player, result in zip(players, results, strict=True):
-            if not cells.is_nobody(row[player]):
-                yield line | {"player": row[player], kind: row[result]}
-
-    for player, at in zip(players, results, strict=True):
-        if header.names.count(header.names[at]) > 1:
-            header.names[at] = f"{header.names[player]} {header.names[at]}"
-    first, last = header.names[players[0]], header.names[players[-1]]
-    note = f"each line is a race, its players from {first!r} to {last!r}, each with a {kind}"
-    return Lines(lines, _titles(header), (*players, *results), note)
-
-
-def in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence[list[str]]) -> Lines:
-    """Read rows that are a race, with players in order: `Ann / Cy`, who share a place, are two or a team."""
-    members, seen = _members(row[at] for row in below for at in columns), Counter[str]()
+    if "lap" in header.plain:
+        raise PayloadError("places after each lap: keep the last line, or rename Lap")
+    members = _members(cells_of)
     out = [(at, word) for at, word in enumerate(header.plain) if word in cells.OUTCOMES]
 
-    def lines(number: int, row: list[str]) -> Iterator[Line]:
-        line, shared = _named(header, row, f"{stem}-{number:06}", seen), 0
+    def lines(_: int, row: list[str]) -> Iterator[Line]:
+        line, shared = header.texts(row, *_OF_RACE), 0
         for place, at in enumerate(columns, start=1):
             names = members.get(row[at], [row[at]])
             for each in names:
@@ -243,4 +184,5 @@ def in_order(header: Header, columns: Sequence[int], stem: str, below: Sequence[
 
     first, last = header.names[columns[0]], header.names[columns[-1]]
     note = f"each line is a race, its players in order from {first!r} to {last!r}"
-    return Lines(lines, _titles(header), (*columns, *(at for at, _ in out)), note)
+    used = (*columns, *(at for at, _ in out))
+    return Lines(lines, header.titles(*_OF_RACE), used, note, each_is_race=True)

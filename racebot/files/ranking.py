@@ -35,15 +35,16 @@ SURE = {"two places 1 and two places 2 in a race"}
 
 @dataclass(slots=True)
 class Result:
-    """What one line says about an entrant. `behind` are laps and microseconds behind the first."""
+    """What one line, with the hash of its `text`, says about an entrant, so much `behind` the first."""
 
     number: int
     entrant: Entrant
-    behind: tuple[int, int] | None = None
+    text: int
+    behind: tuple[int, int] | None = None  # laps and microseconds
     score: float | None = None
 
     def facts(self) -> tuple[object, ...]:
-        """Return the result without the player; two lines with the same facts are one line given twice."""
+        """Return the result without the player."""
         own = self.entrant
         return own.status, own.place, own.finish_time, own.team, self.behind, self.score
 

@@ -16,9 +16,8 @@ from typing import Any
 from racebot.errors import PayloadError
 from racebot.files.cells import PlayerNames
 from racebot.files.documents import read_document, read_exported
-from racebot.files.games import Grid
 from racebot.files.guess import fix_for_shared_places
-from racebot.files.layout import recognized
+from racebot.files.layout import Grid, recognized
 from racebot.files.nested import Record
 from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions, few
 from racebot.files.ranking import DOUBTS, SURE
@@ -96,7 +95,7 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         if often and not told and not (options.lowest_wins and ours == "score"):
             column, own = columns.get(ours, ours), ours if ours in columns else "cells"
             path, table = tables.get(what, (file.path, None))
-            way = fix.format(column) if fix or table is None else fix_for_shared_places(table)
+            way = fix.format(column) if fix or table is None else fix_for_shared_places(table.header)
             raise PayloadError(f"{path}, column {column}: {what}: {way}; if not, {own}={column}")
     if not results and left_out:
         reason, times = left_out.most_common(1)[0]

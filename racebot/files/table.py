@@ -14,8 +14,9 @@ from datetime import UTC, datetime, timedelta
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import DNF, DONE, DQ, NOBODY, NOTHING, SIGNS, BadCellError, Meaning, PlayerNames
-from racebot.files.games import Grid, Line
+from racebot.files.games import Line
 from racebot.files.guess import fix_for_two
+from racebot.files.layout import Grid
 from racebot.files.options import FLAGS, RESULTS, ReadOptions, Twice, few, padded, plain
 from racebot.files.ranking import Ranking, Result, blank_places, lines_of, teammates_differ
 from racebot.files.rows import MOST_LINES, MOST_RESULTS
@@ -79,6 +80,8 @@ class TableReader:
         self._problems: defaultdict[tuple[str, str], list[tuple[int, str, str]]] = defaultdict(list)
         self._said: Counter[tuple[str, Meaning]] = Counter()  # words in place of results
         self._unsure: list[tuple[Result, str]] = []  # results with a status that is not known
+        self._seen: Counter[str] = Counter()  # the names of races that are a row each
+        self._text = 0  # the hash of the row
         self._numbers: dict[str | None, int] = {}  # the first line of 980, of 1.250, and of others
         self._order = "the files" if prefix else "the file"
         self._says_done = False  # whether the column of statuses has a word for finishing
@@ -92,10 +95,11 @@ class TableReader:
     def read(self) -> tuple[RaceResult, ...]:
         """Read all lines, and return the races in order, or raise a PayloadError that names bad lines."""
         table, results, repeated = self._table, 0, 0
-        width = len(table.header)
+        names = table.header.row
+        width = len(names)
         for count, (number, texts) in enumerate(filter(lambda each: any(each[1]), table.rows), start=1):
             row = padded(texts, width)
-            if repeated := repeated or (number if row == table.header else 0):
+            if repeated := repeated or (number if row == names else 0):
                 if repeated < number:
                     fix = "remove it, or split the file if a race begins here"
                     raise PayloadError(f"{table.path}, line {repeated} repeats the names of columns: {fix}")
@@ -107,7 +111,10 @@ class TableReader:
                 if any(row[width:]):
                     problem = f"more cells than the {width} columns: put quotes around separators"
                     raise BadCellError(str(width + 1), problem)
+                self._text = hash((*row,))
                 lines: list[Line] = [*table.lines.of(number, row)]
+                if table.lines.each_is_race:
+                    lines = self._named(number, lines)
                 alone = not self._find and row.count("") == width - 1 - table.titled
                 if said := alone and not table.lines.note and cells.outcome_of_title(" ".join(row).strip()):
                     self._title, lines = said, []
@@ -207,13 +214,22 @@ class TableReader:
             if factor := line.get("factor"):
                 self.factors[name, result.entrant.name] = sys.intern(factor)
 
+    def _named(self, number: int, lines: list[Line]) -> list[Line]:
+        """Name the race of a row, which is its own: those of one name are numbered."""
+        name = next(
+            filter(None, (line.get("race") for line in lines)), f"{self._table.path.stem}-{number:06}"
+        )
+        self._seen[name] += bool(lines)
+        race = name if self._seen[name] == 1 else f"{name} ({self._seen[name]})"
+        return [line if "unplayed" in line else {**line, "race": race} for line in lines]
+
     def _name(self, own: str) -> str:
         named = " ".join(filter(None, (self._prefix, own))) or self._table.path.stem
         return "/".join(filter(None, (self._options.category, named)))
 
     def _choose(self, results: dict[str | int, Result], key: str | int, result: Result) -> None:
         before, unused, twice = results[key], self._unused, self._options.twice
-        if before.facts() == result.facts():
+        if before.facts() == result.facts() and before.text == result.text:
             unused["given twice"].append(result.number)
         elif twice is not None:
             unused[f"left out by --twice {twice}"].append(result.number)
@@ -221,7 +237,7 @@ class TableReader:
         else:
             where = "this race" if "race" in self._columns else "this file, which has no column race,"
             problem = f"{reprlib.repr(result.entrant.name)} is already in {where} in line {before.number}"
-            self._fix = self._fix or fix_for_two(self._table.known, self._table.sample)
+            self._fix = self._fix or fix_for_two(self._table.header)
             raise BadCellError("player", f"{problem}: {self._fix}")
 
     def _result(self, number: int, line: Line) -> Result | None:
@@ -248,7 +264,7 @@ class TableReader:
         if status is None:
             return None
         entrant = Entrant(player, name, status, team=sys.intern(line.get("team", "")) or None)
-        result = Result(number, entrant)
+        result = Result(number, entrant, self._text)
         if status is DONE:
             time = "" if time.lower() in self._words else time  # such as --words done=late
             entrant.place = cells.place(place) if place else None

@@ -1,0 +1,193 @@
+"""Wide tables: rows that are players, races or places, and columns of races or players."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence, Set as AbstractSet
+from itertools import chain
+
+from racebot.errors import PayloadError
+from racebot.files import cells
+from racebot.files.cells import ABSENT, KNOWN, SIGNS
+from racebot.files.evidence import are_places, strays
+from racebot.files.games import Line, Lines
+from racebot.files.header import Header
+from racebot.files.options import RESULTS, by_columns, few, plain
+
+_LAST = {"place": "finish", "race": "r"}
+"""Further last words of columns such as `Spa Finish` and `Spa R`."""
+
+
+def races_of_players(header: Header) -> Lines | None:
+    """Read rows that are a player, and columns that are races: `Driver, Spa, Imola`."""
+    others = [at for at in header.result_columns if at not in header.used]
+    players = [name for row in header.below if (name := header.texts(row).get("player"))]
+    if "player" not in header.at or len({*players}) < len(players) or len(others) < 2:
+        return None
+    named, has_race = all(map(header.names_race, others)), {"race", "ended_at"} & header.at.keys()
+    if has_race and (header.results() or not named):
+        return None
+    if not named and (header.results() or header.has_parts(others)):
+        fix = "Add --layout long for one race, and --columns place=NAME or time=NAME if none is named so,"
+        parts = few([header.names[at] for at in others], 3)
+        raise PayloadError(f"one race, or a race in each of the columns {parts}? {fix} or --layout players")
+    return wide(header, "player")
+
+
+def players_of_races(header: Header) -> Lines | None:
+    """Read rows that are a race, and columns that are players, with results: `Date, Ann, Bo`."""
+    keys = {"race", "ended_at"} & header.at.keys()
+    named = [tuple(header.texts(row, *keys).items()) for row in header.below if any(row)]
+    if not keys or "player" in header.at or len({*named}) < len(named) or len(header.result_columns) < 2:
+        return None
+    return wide(header, "race")
+
+
+def players_of_places(header: Header) -> Lines | None:
+    """Read rows that are a place, and columns that are races, with players: `Place, Spa, Imola`."""
+    rest = [at for at, name in enumerate(header.names) if name and at not in header.used]
+    if header.results() != ["place"] or not rest or not all(map(header.names_race, rest)):
+        return None
+    return None if "player" in header.at else _lines(header, "place", "player", header.at["place"], rest)
+
+
+def wide(header: Header, rows_are: str) -> Lines | None:
+    """Read rows that are a `player` or a `race`, and columns of the other with results, or ask."""
+    by_player, options = rows_are == "player", header.options
+    if by_player:
+        header.at.pop("race", None)
+    key = _key(header, rows_are)
+    given = columns = [at for at in header.result_columns if at not in key]
+    if not columns:
+        return None
+    kind = options.columns.get("cells")
+    if kind not in {None, *RESULTS}:
+        raise PayloadError(f"--columns cells={kind}: write cells=place, cells=time or cells=score")
+    if by_player:
+        kind, columns = _of_each_race(header, columns, kind)
+    _ask_about_dates(header, key, columns, by_player=by_player)
+    unused = _unused(header)
+    body = header.below[_lines_with_dates(header, key) if by_player else 0 :]
+    rows = [row for row in body if unused.isdisjoint({plain(row[key[0]]), plain(row[0])})]
+    kind = kind or _kind(header, columns, rows, by_player=by_player)
+    for at in (at for at in range(columns[0], len(header.names)) if not header.names[at]):
+        if any(map(cells.is_result, filter(None, header.column(at)))):
+            raise PayloadError(f"column {at + 1} has results and no name: add its name")
+    named = [at for at in columns if by_player and (header.names_race(at) or columns is not given)]
+    texts = {at: [row[at] for row in rows] for at in columns}
+    doubts, sums = strays(kind, texts, named, by_player=by_player)
+    _ask_about_strays(header, doubts, [rows[n][key[0]] for n in sums], rows_are)
+    if len(columns) < 2 and not options.layout and "cells" not in options.columns:
+        return None  # the time of a lap, say, and no race
+    return _lines(header, rows_are, kind, key, columns)
+
+
+def _key(header: Header, rows_are: str) -> tuple[int, ...]:
+    """Return the columns that name the rows, by default the first, or the first with names."""
+    if rows_are == "race":
+        return header.at.get("race") or header.at.get("ended_at") or (0,)
+    return header.at.setdefault("player", (*header.named(), 0)[:1])
+
+
+def _unused(header: Header) -> AbstractSet[str]:
+    """Return the plain names of rows that are left out, as those of totals."""
+    parts = header.options.columns.get("unused", "").split("+")
+    return SIGNS["summaries"].union(map(plain, parts)) - {""}
+
+
+def _lines_with_dates(header: Header, key: Sequence[int]) -> int:
+    """Return whether the first row has no player, but the dates of races: 1, or else 0."""
+    dated = any(map(cells.is_date, (*header.names, *chain(*header.below[:1]))))
+    return int(dated and not any(header.below[0][at] for at in key)) if header.below else 0
+
+
+def _lines(header: Header, ours: str, kind: str, key: Sequence[int], columns: Sequence[int]) -> Lines:
+    """Return how to read the cells of columns, of which each has a line with the name of its row."""
+    theirs = "player" if ours == "race" else "race"
+    skip = _lines_with_dates(header, key) if ours == "player" else 0
+    rows = (header.names, *header.below[:skip])
+    dates = {at: text for row in rows for at, text in enumerate(row) if cells.is_date(text)}
+    titles = {"race": "race", ours: "+".join(header.names[at] for at in key) or ours}
+    dated = theirs == "race" and {*columns} <= dates.keys()
+    titles |= {"ended_at": "date"} if dated else header.titles("ended_at") if ours == "race" else {}
+    unused = _unused(header)
+
+    def lines(number: int, row: list[str]) -> Iterator[Line]:
+        name = " ".join(row[at] for at in key).strip()
+        if not unused.isdisjoint({plain(name), plain(row[0])}) or not (name or ours == "race"):
+            return
+        several = ours == "place" and name.lower() in cells.WORDS  # of those who did not finish
+        date = header.texts(row, "ended_at") if ours == "race" else {}
+        for at in columns:
+            for text in re.split(r"\s*[,;/]\s*", row[at]) if several else [row[at]]:
+                if cells.told(text).lower() not in ABSENT:
+                    line = {kind: text, ours: name or f"line {number}", theirs: header.names[at]} | date
+                    yield line | {"ended_at": dates[at]} if dated else line
+
+    note = f"a column for each {theirs}, with {kind}s: {few([header.names[at] for at in columns])}"
+    races = [header.names[at] for at in columns] if theirs == "race" else []
+    return Lines(lines, titles, (*columns, *key), note, skip, races)
+
+
+def _of_each_race(header: Header, columns: list[int], told: str | None) -> tuple[str | None, list[int]]:
+    """Choose the places of columns such as `Spa Pos` and `Spa Pts`, or times, and name them by race."""
+    parts = {at: header.plain[at].rpartition(" ") for at in columns}
+    of_all = [*dict.fromkeys(race for race, _, _ in parts.values())]
+    for kind in [told] if told else (*RESULTS, "race"):
+        known = {*KNOWN["columns"][kind], _LAST.get(kind, "")}
+        races = {at: race for at, (race, _, what) in parts.items() if race and what in known}
+        if races and [*races.values()] == of_all and (kind != "race" or len(races) < len(columns)):
+            for at in races:
+                header.names[at] = re.sub(r"[\W_]*[^\W_]+\W*$", "", header.names[at])
+            return kind if kind in RESULTS else None, [*races]
+    return told, columns
+
+
+def _kind(header: Header, columns: Sequence[int], below: Sequence[list[str]], *, by_player: bool) -> str:
+    """Return what the cells of a wide table hold, or ask."""
+    words = cells.NO_RESULT | header.options.words.keys()
+    rows = [[cells.told(row[at]).lower() for at in columns] for row in below]
+    races = zip(*rows, strict=True) if by_player else rows
+    known = ([text for text in race if text not in words and cells.is_result(text)] for race in races)
+    numbers = list(filter(None, known))
+    placed = sum(map(are_places, numbers))
+    if any(":" in text.partition("(")[0] for race in numbers for text in race):
+        if placed:
+            fix = "keep those of one kind, or add --columns place=NAME or time=NAME for one race"
+            raise PayloadError(f"some columns have times and some places: {fix}")
+        return "time"
+    if 2 * placed > len(numbers):
+        sums = [sum(map(int, row)) for row in rows if all(map(str.isdecimal, row))]
+        if by_player and len({*sums}) > 2 and sums == sorted(sums, reverse=True):
+            fix = "add --columns cells=score if these are points, or cells=place if places"
+            raise PayloadError(f"lines from the highest sum to the lowest: {fix}")
+        return "place"
+    names = few([header.names[at] for at in columns], 3)
+    fix = "cells=score if more is better, with --lowest-wins if less is, cells=time for seconds"
+    one = f"or place={header.titles('place').get('place', 'NAME')} for one race"
+    asked = f"results in {names}, but most are not ranked 1, 2, 3: add --columns cells=place"
+    raise PayloadError(f"{asked}, {fix}, {one}")
+
+
+def _ask_about_dates(header: Header, key: Sequence[int], columns: Sequence[int], *, by_player: bool) -> None:
+    """Refuse dates, or names of races, in place of players."""
+    names = [row[key[0]] for row in header.below] if by_player else [header.names[at] for at in columns]
+    people = list(filter(None, names))
+    races = (header.names_race(at) and not header.names[at].isdecimal() for at in columns)
+    if people and all(map(cells.is_date, people) if by_player else races):
+        fix = "races" if by_player else "players, and --columns player=NAME if it is not the first"
+        raise PayloadError(f"players named {few(people, 3)}: add --layout {fix}")
+
+
+def _ask_about_strays(header: Header, doubts: Sequence[int], sums: Sequence[str], rows_are: str) -> None:
+    """Refuse columns, or else rows, that do not fit the others, unless `unused` says that all others do."""
+    unused = header.options.columns.get("unused")  # with an empty name if all others fit
+    parts, doubts = (unused or "").split("+"), doubts if unused is None else []
+    unsure = [header.names[at] for at in doubts] or [*sums]
+    if unsure and (unused is None or "" not in parts):
+        other = "race" if rows_are == "player" else "player"
+        what, left = other if doubts else rows_are, [*filter(None, parts)]
+        leave, all_fit = (by_columns(unused="+".join(each)) for each in (left + unsure, [*left, ""]))
+        raise PayloadError(
+            f"{few(unsure)} may be no {what}: add {leave}, or add {all_fit} if each is a {what}"
+        )
