@@ -15,7 +15,7 @@ from racebot.files.header import Header
 from racebot.files.options import RESULTS, TOTAL, by_columns, plain
 
 _MOST = 100
-"""Most places of a race that are compared, each with all others."""
+"""Most places of a race, and lines of scores, that are compared, each with all others."""
 _OUT = {word for word, means in cells.WORDS.items() if means is not DONE and word.isalpha()}
 _WHOLE = re.compile("total|tot|final|finish|result|net|gesamt|time|gap|diff|interval|behind|écart|rückstand")
 _READERS = {"place": cells.place, "time": cells.microseconds, "score": cells.number}
@@ -163,18 +163,15 @@ def strays(
 
 
 def _subtotals(lines: Sequence[Mapping[int, float]]) -> set[int]:
-    """Return the lines that have the sums of two or more, since the last of these or from the first."""
-    found, first, block, whole = set[int](), 0, Counter[int](), Counter[int]()
-    for number, line in enumerate(lines):
-        own = {key: value for key, value in line.items() if value < math.inf}
-        counts = ((block, number - first), (whole, number - len(found)))
-        sums = [{key: part[key] for key in own} for part, count in counts if count > 1]
-        if sum(map(bool, own.values())) > 2 and own in sums:
-            found.add(number)
-            first, block = number + 1, Counter()
-        else:
-            block.update(own)
-            whole.update(own)
+    """Return the lines with the sums of two or more lines above them, but those that are such sums."""
+    found = set[int]()
+    for number, line in enumerate(lines[:_MOST]):
+        own, sums = {key: each for key, each in line.items() if each < math.inf}, Counter[int]()
+        for count, above in enumerate((n for n in range(number)[::-1] if n not in found), start=1):
+            sums.update({key: each for key, each in lines[above].items() if each < math.inf})
+            if count > 1 and sum(map(bool, own.values())) > 2 and own == {key: sums[key] for key in own}:
+                found.add(number)
+                break
     return found
 
 

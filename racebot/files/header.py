@@ -18,6 +18,8 @@ from racebot.files.options import (
     RESULTS,
     TOTAL,
     ReadOptions,
+    by_columns,
+    few,
     padded,
     plain,
     words_of,
@@ -270,6 +272,16 @@ class Header:
     def results(self) -> list[str]:
         """Return which columns of results there are."""
         return [name for name in RESULTS if name in self.at]
+
+    def free(self) -> list[str]:
+        """Return the names of columns that stand for nothing."""
+        return [name for at, name in enumerate(self.names) if name and at not in self.used]
+
+    def by_race(self) -> str:
+        """Return the option that names the column of races, which may be one of those that are free."""
+        race, free = self.titles("race").get("race"), few(self.free(), 5)
+        named = by_columns(race=f"{race}+NAME" if race else "NAME")
+        return f"{named}, with one of {free}," if free else named
 
     def titles(self, *columns: str) -> dict[str, str]:
         """Return the file's own names of our columns, by default of all, of those that there are."""

@@ -18,14 +18,15 @@ from racebot.text.format import counted
 
 _FAR_BEHIND, _SLOWEST = 1.5, 30
 """A last time this many times the one before may be no finish, and the first, in another unit."""
+_SHARED = "add {by_race} if of several races or classes, or --columns team=NAME if of teams"
 DOUBTS = {
     "looks like gaps after the first": ("time", "write +0:12, or sort the lines by time"),
     "equal in each race, as a time of day": ("time", "add --columns time= to leave it out"),
     "from the longest to the shortest": ("time", "add a column place if the longest wins"),
     "1, 2, 3 in each race": ("score", "if these are places, add --columns place={0}"),
     "from the lowest to the highest": ("score", "add --lowest-wins if less is better"),
-    "two places 1 before a place 2": ("place", ""),
-    "two places 1 and two places 2 in a race": ("place", ""),
+    "two places 1 before a place 2": ("place", _SHARED),
+    "two places 1 and two places 2 in a race": ("place", _SHARED),
     "one entrant a race": ("ended_at", "add --columns date= if all are one race"),
 }
 """What is wrong with races of a file, the column, and the fix if it does not mean what is usual."""

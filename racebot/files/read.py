@@ -16,13 +16,13 @@ from typing import Any
 from racebot.errors import PayloadError
 from racebot.files.cells import PlayerNames
 from racebot.files.documents import read_document, read_exported
-from racebot.files.guess import fix_for_shared_places
+from racebot.files.entrants import Find
 from racebot.files.layout import Grid, recognized
 from racebot.files.nested import Record
 from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions, few
 from racebot.files.ranking import DOUBTS, SURE
 from racebot.files.rows import File, Rows, visible
-from racebot.files.table import FIRST_DAY, Find, TableReader
+from racebot.files.table import FIRST_DAY, TableReader
 from racebot.races.result import Entrant, RaceResult
 from racebot.text.format import counted, timer
 
@@ -95,7 +95,8 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
         if often and not told and not (options.lowest_wins and ours == "score"):
             column, own = columns.get(ours, ours), ours if ours in columns else "cells"
             path, table = tables.get(what, (file.path, None))
-            way = fix.format(column) if fix or table is None else fix_for_shared_places(table.header)
+            by_race = table.header.by_race() if table else "--columns race=NAME"
+            way = fix.format(column, by_race=by_race)
             raise PayloadError(f"{path}, column {column}: {what}: {way}; if not, {own}={column}")
     if not results and left_out:
         reason, times = left_out.most_common(1)[0]
