@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from racebot.ledger.rows import Change
 from racebot.queries import ShownId
-from racebot.races.outcome import IntArray, Outcome, TeamPolicy, outcome_of
+from racebot.races.outcome import BoolArray, IntArray, Outcome, TeamPolicy, outcome_of
 from racebot.races.result import Entrant, EntrantStatus, RaceResult
 from racebot.ratings.forecast import expected_places, faster_chances, finish_chances, team_forecasts
 from racebot.ratings.model import FloatArray, PredictsFinish, RatingModel
@@ -155,49 +155,78 @@ class Explanation:
         return found
 
 
+class _Compared(NamedTuple):
+    """How the units of a race, which are entrants or rated teams, compare: what was expected, and the result.
+
+    Attributes:
+        unit, first: the unit of each entrant [entrants], and the first entrant of each unit [units].
+        finish: each one's chance to finish [units], if the model predicts it.
+        expected: each one's mean place [units].
+        among: whether the row's place counts the column [units, units].
+        behind: 1 where the column is behind the row, 0 where they are level, otherwise -1 [units, units].
+        terms: places that the row gained or lost against the column, by result minus chance [units, units].
+        chance: the row's chance to beat the column [units, units].
+    """
+
+    unit: IntArray
+    first: IntArray
+    finish: FloatArray | None
+    expected: FloatArray
+    among: BoolArray
+    behind: IntArray
+    terms: FloatArray
+    chance: FloatArray
+
+    @classmethod
+    def of(cls, model: RatingModel, outcome: Outcome, states: FloatArray) -> _Compared:
+        if outcome.team is None:
+            first = unit = np.arange(outcome.size)
+            chance, finish, overall = faster_chances(model, states), finish_chances(model, states), None
+        else:
+            # A member's change is explained by the team's result, and opponents are teams.
+            _, first, unit = np.unique(outcome.team, return_index=True, return_inverse=True)
+            chance, finish, overall = team_forecasts(model, states, unit)
+        group, predicts = outcome.group[first], isinstance(model, PredictsFinish)
+        compared = ~outcome.unfinished[first] if predicts else np.ones(len(first), dtype=np.bool_)
+        # An entrant that is not compared still gets a place among everyone.
+        among = np.where(compared[:, np.newaxis], compared, True)
+        np.fill_diagonal(among, val=False)
+        behind = np.sign(group[np.newaxis, :] - group[:, np.newaxis])
+        expected = 1.0 + np.where(among, 1.0 - chance, 0.0).sum(1)
+        if not compared.all():
+            overall = expected_places(model, states) if overall is None else overall
+            expected = np.where(compared, expected, overall)
+        observed = among & compared[:, np.newaxis] & (behind != 0)
+        terms = np.where(observed, (behind > 0) - chance, 0.0)
+        return cls(unit, first, finish if predicts else None, expected, among, behind, terms, chance)
+
+
 def explain_race(
     model: RatingModel, teams: TeamPolicy, result: RaceResult, changes: Iterable[Change]
 ) -> dict[str, tuple[Entrant, Explanation]]:
     """Explain the changes of all rated entrants, by user id in the order of the result."""
-    race = outcome_of(result, teams)
-    outcome, by_player = race.outcome, {change.player: change for change in changes}
+    race, by_player = outcome_of(result, teams), {change.player: change for change in changes}
+    outcome = race.outcome
     entrants = [
         (entrant, by_player[player]) for entrant, player in zip(race.entrants, race.players, strict=True)
     ]
-    states = np.array([change.before for _, change in entrants])
-    if outcome.team is None:
-        n = outcome.size
-        first = unit = np.arange(n)
-        chance, finish, overall = faster_chances(model, states), finish_chances(model, states), None
-    else:
-        # A member's change is explained by the team's result, and opponents are teams.
-        _, first, unit = np.unique(outcome.team, return_index=True, return_inverse=True)
-        n = len(first)
-        chance, finish, overall = team_forecasts(model, states, unit)
-    group, predicts = outcome.group[first], isinstance(model, PredictsFinish)
-    compared = ~outcome.unfinished[first] if predicts else np.ones(n, dtype=np.bool_)
-    # An entrant that is not compared still gets a place among everyone.
-    among = np.where(compared[:, np.newaxis], compared, True)
-    np.fill_diagonal(among, val=False)
-    behind = np.sign(group[np.newaxis, :] - group[:, np.newaxis])
-    places = 1.0 + np.where(among, 1.0 - chance, 0.0).sum(1)
-    if not compared.all():
-        places = np.where(compared, places, expected_places(model, states) if overall is None else overall)
+    found = _Compared.of(model, outcome, np.array([change.before for _, change in entrants]))
     parts = [dict(change.parts) or {"place": change.points_change} for _, change in entrants]
-    terms = np.where(among & compared[:, np.newaxis] & (behind != 0), (behind > 0) - chance, 0.0)
-    pushed, opposed = _named(terms[unit], np.array([each["place"] for each in parts]))
-    opposing = [entrants[i] for i in first.tolist()]
+    pushed, opposed = _named(found.terms[found.unit], np.array([each["place"] for each in parts]))
+    opposing = [entrants[i] for i in found.first.tolist()]
     names = [None if outcome.team is None else each.team_name or each.team for each, _ in opposing]
     # Single values are read much faster from lists than from arrays.
-    beaten, chances, expected = (behind > 0).tolist(), chance.tolist(), places.tolist()
-    ahead, level, others = ((each & among).sum(1).tolist() for each in (behind < 0, behind == 0, np.True_))
-    finishes = finish.tolist() if predicts else [None] * n
-    floor, explained = getattr(model, "floor", None), {}
+    beaten, chances, expected = (each.tolist() for each in (found.behind > 0, found.chance, found.expected))
+    finishes = [None] * len(opposing) if found.finish is None else found.finish.tolist()
+    counts = (found.behind < 0, found.behind == 0, np.True_)
+    ahead, level, others = ((each & found.among).sum(1).tolist() for each in counts)
+    floor = getattr(model, "floor", None)
     ratings = model.rating(np.array([change.after for _, change in entrants]))
     floored = (ratings <= (-np.inf if floor is None else floor)).tolist()
-    for i, (k, at_floor, (entrant, change)) in enumerate(zip(unit.tolist(), floored, entrants, strict=True)):
+    explained = {}
+    for i, (k, (entrant, change)) in enumerate(zip(found.unit.tolist(), entrants, strict=True)):
         limit_points = parts[i].get("limit", 0)
-        limit, unchanged = _rules(outcome, i, change, limit_points, at_floor=at_floor)
+        limit, unchanged = _rules(outcome, i, change, limit_points, at_floor=floored[i])
         team_is_out = entrant.finished and change.place is None
         opponents = [
             Opponent(opposing[j][1].player, beaten[k][j], chances[k][j], names[j])
