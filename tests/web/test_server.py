@@ -221,7 +221,13 @@ def test_cache_is_bounded_and_keys_have_known_parameters_only(
             library.document(at(BOARD[1:-5]), {"utm_source": "mail", "sort": "won", "q": f"a{number}"})
             assert list(library.cache)[-1] == (BOARD[1:], (("q", f"a{number}"), ("sort", "won")), "")
             assert len(library.cache) <= 3
-        monkeypatch.setattr(cache, "LARGEST", 1000)
+        monkeypatch.setattr(cache, "MOST", 100)
+        of_one = len(next(iter(library.cache.values())).body)
+        monkeypatch.setattr(cache, "MOST_BYTES", 20 * of_one)
+        for number in range(30):
+            library.document(at(BOARD[1:-5]), {"q": f"b{number}"})
+            assert sum(len(each.body) for each in library.cache.values()) <= 20 * of_one
+        monkeypatch.setattr(cache, "MOST_BYTES", 1000)
         library.document(at(""), {})
         assert not any(path == "index.html" for path, *_ in library.cache)
 

@@ -16,7 +16,7 @@ from racebot.web.site.ledger_view import Content, Document, LedgerView, Publicat
 from racebot.web.site.live_rooms import LiveReader
 
 MOST = 256  # most documents to cache
-LARGEST = 2**17  # bytes of the largest document to cache, with its address
+MOST_BYTES = 2**25  # most bytes of all cached documents, with their addresses
 
 _ON_LIVE_FILE = frozenset({addresses.FRONT, addresses.LIVE_DATA, *LIVE})
 
@@ -58,8 +58,9 @@ class CachedPages:
         if known is not None:
             return known
         content = self._reader().document(match, query, self.clock())
-        if isinstance(content, Document) and len(content.body) + len(repr(key)) <= LARGEST:
-            if len(cache) >= MOST:
+        if isinstance(content, Document) and (size := _size(key, content)) <= MOST_BYTES / 8:
+            cached = list(cache.items())  # other threads add to it
+            if len(cached) >= MOST or size + sum(_size(*each) for each in cached) > MOST_BYTES:
                 cache.clear()
             cache[key] = content
         return content
@@ -105,6 +106,10 @@ class CachedPages:
             self._local.reader = reader
             self._readers.append(reader)
         return reader
+
+
+def _size(key: Key, document: Document) -> int:
+    return len(document.body) + len(repr(key))
 
 
 class _Reader:
