@@ -94,14 +94,15 @@ class _Tokens:
         # A race changes the scores of all.
         scored = sum(each.value for each in digests) if board.listing.scoring else None
         shown = siblings, view.category_face(board.category), scored, board.final_since
-        own = _token(self._program, board.stored, address, board.listing, *shown, waiting(view.ledger, board))
+        own = _token(self._program, board.stored, address, board.listing, *shown)
         places: dict[str, object] = {}
         with noted(failed, f"the standings of {board.name}"):
             listed = view.report(board).players
             places = {row.player: (listed.places[row.rating], row.points) for row in listed.rows}
         values = [digest.value for digest in digests]
         about = {player: (self._names.get(player), self._profiles.get(player)) for player in places}
-        everything = _token(own, places, about, view.events(board), values)
+        beside = view.events(board), waiting(view.ledger, board)
+        everything = _token(own, places, about, *beside, values)
         self._put(everything, board=address.stem)
         for absent in _absent(board):
             del self.of[address.of(absent)]
@@ -150,10 +151,12 @@ class _Tokens:
             self._put(front, category=board.category)
 
     def add_events(self, events: Sequence[EventReport]) -> None:
-        """Add the pages of events, which lead to their races."""
+        """Add the pages of events, which lead to their races; these list all results of the event."""
         for report in events:
-            name = report.event.name
-            self._put(_token(self._program, report, name in self._races), event=name)
+            name, token = report.event.name, _token(self._program, report)
+            self._put(f"{token}-{name in self._races}", event=name)
+            if name in self._races:
+                self._races[name] += int(token, 16)
 
     def add_players(self) -> None:
         """Add the pages of players, and what their pages on one leaderboard show of the others."""

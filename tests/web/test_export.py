@@ -1,23 +1,29 @@
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from shutil import copy, copytree, ignore_patterns
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from builders import NOON, entrant, result
+from builders import GOAL, NOON, entrant, result
 
 import racebot
 from racebot.errors import RacebotError
+from racebot.ledger.outbox import CaseRow
 from racebot.ledger.store import Ledger
 from racebot.races.result import RaceResult
+from racebot.races.rooms import RoomRule
 from racebot.standings import orders
+from racebot.standings.counting import RatingRules
+from racebot.standings.events import EventSteps
+from racebot.standings.settle import Settler
 from racebot.web.export import LOCK, MANIFEST, Exported, export
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import Content, Publication
 
-from .conftest import RACES, Seen, rate
+from .conftest import RACES, SIMPLE, Seen, rate
 
 BOARD = "leaderboards/orb/any-orb"
 PLAYERS = f"api/{BOARD}/players"
@@ -148,6 +154,36 @@ def test_the_name_and_id_of_a_hidden_player_are_in_no_file(ledger: Ledger, folde
     orders.unhide(settler, player, "", NOON)
     run(ledger, folder)
     assert all(b"Zaphira" in race.read_bytes() for race in races)
+
+
+def test_the_name_of_an_annulled_player_goes_from_the_page_of_the_event(ledger: Ledger, folder: Path) -> None:
+    settler = rate(ledger, result("d", "zaphira ann bo", after=300))
+    steps, (board,) = EventSteps(settler, NOON + timedelta(hours=400)), ledger.leaderboards.all()
+    cup = steps.create("Cup", board, NOON + timedelta(hours=350))
+    steps.add_room(cup, "orb/q", result("q", "zaphira ann bo", after=310))
+    (player,) = ledger.players.called("Zaphira")
+    steps.annul(cup, player, "no video")
+    steps.close(cup)
+    run(ledger, folder)
+    page = folder / "races/orb/event-cup.html"
+    assert b"Zaphira" in page.read_bytes()
+    orders.hide(settler, player, "asked", NOON)
+    run(ledger, folder)
+    assert b"Zaphira" not in page.read_bytes()
+
+
+def test_a_race_that_waits_to_count_renders_no_page_of_races_or_players(
+    tmp_path: Path, rendered: list[str]
+) -> None:
+    rules = replace(SIMPLE, name="A", goals=(GOAL,), rule=RoomRule(finished=True, grace=timedelta(hours=1)))
+    with Ledger.open(tmp_path / "waiting.db") as ledger:
+        Settler(ledger, RatingRules(SIMPLE, (rules,))).add_past_races(RACES, "import")
+        run(ledger, tmp_path / "waiting")
+        rendered.clear()
+        ledger.cases.save(CaseRow("orb/x", "orb", NOON, NOON, standing="f", stands_since=NOON))
+        run(ledger, tmp_path / "waiting")
+    assert "leaderboards/orb/a.html" in rendered
+    assert not any(path.startswith(("races/", "players/")) for path in rendered)
 
 
 def test_after_a_race_only_files_that_depend_on_it_are_rendered(
