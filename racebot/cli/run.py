@@ -159,7 +159,6 @@ def publication_of(settings: Settings, ledger: Ledger) -> Publication:
         command_prefix=settings.command_prefix if settings.commands else None,
         planned=common.planned_boards(settings),
         rooms_every=settings.rooms_every,
-        provisional_races=settings.provisional_races,
         export_cards=settings.pages_cards,
         title=settings.pages_title,
         footer=settings.pages_footer,

@@ -71,7 +71,7 @@ def merge(ledger: Ledger) -> Merge:
         **facts: Any,
     ) -> LedgerView:
         rate(ledger, *races, config=config)
-        return LedgerView(ledger, Publication(lambda _: listing or Listing(), **facts))
+        return LedgerView(ledger, Publication(lambda _: listing or Listing(provisional_races=5), **facts))
 
     return made
 

@@ -13,6 +13,7 @@ import racebot
 from racebot.errors import RacebotError
 from racebot.ledger.outbox import CaseRow
 from racebot.ledger.store import Ledger
+from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.standings import orders
@@ -253,7 +254,7 @@ def test_updated_export_equals_a_new_one_except_for_dated_places(
 
 
 def test_new_settings_render_everything_again(exported: Ledger, folder: Path) -> None:
-    export(exported, Publication(provisional_races=0), folder)
+    export(exported, Publication(listing=lambda _: Listing()), folder)
     assert b"provisional" not in (folder / "players/id-ann/orb/any-orb.html").read_bytes()
 
 

@@ -99,7 +99,7 @@ def test_race_leads_to_the_races_before_and_after_it(view: LedgerView) -> None:
 
 def test_leaderboard_shows_movement_and_provisional_ratings(merge: Merge) -> None:
     races = [result("a", "ann bo"), result("b", "bo ann", after=240), result("c", "di ann", after=241)]
-    shown = text(merge(races, provisional_races=2), f"{BOARD}.html")
+    shown = text(merge(races, listing=Listing(provisional_races=2)), f"{BOARD}.html")
     assert "3 players 3 races last race 11 Mar 2026 Leaderboard" in shown
     assert "Week and arrows show what changed since 4 Mar 2026." in shown
     assert re.search(r"1 new D Di 1\d\d\d \? 1 1 1 11 Mar 2026", shown)

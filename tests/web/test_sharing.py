@@ -8,6 +8,7 @@ import pytest
 from builders import NOON, result
 
 from racebot.ledger.store import Ledger
+from racebot.queries.standings import Listing
 from racebot.web.routes import Pages
 from racebot.web.site.ledger_view import PNG, Document, LedgerView, Publication
 
@@ -157,7 +158,7 @@ def test_titles_and_descriptions_say_what_happened(merge: Merge) -> None:
     ],
 )
 def test_description_holds_the_main_facts_of_its_page(merge: Merge, path: str, description: str) -> None:
-    assert meta(merge(provisional_races=0), path)["og:description"].startswith(description)
+    assert meta(merge(listing=Listing()), path)["og:description"].startswith(description)
 
 
 def test_shared_address_is_that_of_the_page_as_it_is_shown(merge: Merge) -> None:

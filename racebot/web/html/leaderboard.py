@@ -272,7 +272,7 @@ def races(request: PageRequest, board: Board, number: int | None = None) -> Cont
 
 
 def records(request: PageRequest, board: Board) -> Content:
-    settled = request.view.publication.provisional_races
+    settled = board.listing.provisional_races
     fame = hall_of_fame(request.view.ledger, board.stored, settled=settled)
     return templating.board_page(request, "fame.html", board, request.view.totals(board), fame=fame)
 

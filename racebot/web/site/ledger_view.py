@@ -106,8 +106,7 @@ class Publication:
         rooms_every: seconds between two looks for new rooms.
     """
 
-    listing: Callable[[Leaderboard], Listing] = lambda _: Listing()
-    provisional_races: int = 5
+    listing: Callable[[Leaderboard], Listing] = lambda _: Listing(provisional_races=5)
     site: str = "https://racetime.gg"
     url: str = ""
     export_cards: bool = False
@@ -247,13 +246,13 @@ class LedgerView:
 
     @cached_property
     def boards(self) -> list[Board]:
-        stored, provisional = self.ledger.leaderboards.all(), self.publication.provisional_races
+        stored = self.ledger.leaderboards.all()
         addresses = board_addresses(stored)
         return [
             Board(
                 board,
                 address,
-                replace(self.publication.listing(board), provisional_races=provisional),
+                self.publication.listing(board),
                 self.ledger.rebuilds.of(board) is not None,
                 final_since(board, self.now),
             )
