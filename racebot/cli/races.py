@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,7 +15,7 @@ import typer
 from racebot.cli import common, tables
 from racebot.cli.commands import loaded
 from racebot.cli.common import AsJson, Database, console, load_settings, open_ledger
-from racebot.errors import PayloadError, SettingsError, SiteError
+from racebot.errors import DamagedRaceError, PayloadError, SettingsError, SiteError
 from racebot.files.options import DEFAULT, ReadOptions
 from racebot.ledger.lock import utc_now
 from racebot.ledger.rows import TEAM_RACE, Leaderboard
@@ -262,7 +263,8 @@ def rate_from_site(
     ledger.belong_to(settings.site, learn=False)
     settler = Settler(ledger, rating_rules(settings))
     if not unknown_sources(settler.rules, ledger.leaderboards.all()):
-        apply_settings(settler)
+        with suppress(DamagedRaceError):  # the site's result may replace it; the settings are applied then
+            apply_settings(settler)
 
     def fetched(slug: str, note: Callable[[str], object]) -> PastRacesReport:
         # A later category may bring the leaderboard that another one carries over from.

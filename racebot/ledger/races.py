@@ -153,7 +153,7 @@ class Races(LedgerTable):
         """Rename a goal in all of its races, and remember the earlier name."""
         with self._connection.transaction():
             for table, own in (
-                ("races", " AND NOT json_extract(result, '$.custom_goal')"),
+                ("races", " AND NOT iif(json_valid(result), json_extract(result, '$.custom_goal'), 0)"),
                 ("renamed_goals", ""),
             ):
                 sql = f"UPDATE {table} SET goal = ? WHERE category = ? AND goal = ?{own}"  # noqa: S608 - ours

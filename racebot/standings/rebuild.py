@@ -9,8 +9,10 @@ rebuild, which `carry_out_rebuilds` carries out.
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 
+from racebot.errors import DamagedRaceError
 from racebot.ledger.leaderboards import Rebuild
 from racebot.ledger.rows import START, Leaderboard, Position, RatedRow, Standing, State
 from racebot.ledger.store import Ledger
@@ -37,7 +39,8 @@ def update_ratings(
 ) -> set[int]:
     """Rate leaderboards again from given positions on, sources before their dependants.
 
-    A leaderboard is rated from its start if the states that its players carry over have changed.
+    A leaderboard is rated from its start if the states that its players carry over have changed, and gets a
+    rebuild if a stored result is damaged.
 
     Args:
         since: the position of the first new, changed or removed race, by the key of the leaderboard.
@@ -49,7 +52,6 @@ def update_ratings(
         The keys of the leaderboards that keep their old ratings until their rebuild is done.
 
     Raises:
-        DamagedRaceError: a stored result that must be rated is damaged.
         ModelError: a leaderboard carries over from one of another model, or its model cannot carry over.
     """
     waiting = set()
@@ -74,11 +76,12 @@ def update_ratings(
                 again.leave_out_races_before(start.counted_at)  # the rebuild rates them
             elif rebuild is not None:
                 ledger.rebuilds.request(rebuild.board, start, why)
-            if not is_rated and fits(board, again.left()):
-                again.catch_up()
-                again.store()
-                starts[_name(board)] = start
-                continue
+            with suppress(DamagedRaceError):  # the rebuild waits for the right result, and names the race
+                if not is_rated and fits(board, again.left()):
+                    again.catch_up()
+                    again.store()
+                    starts[_name(board)] = start
+                    continue
             if rebuild is None:
                 ledger.rebuilds.request(board, start, why)
             log.info("leaderboard %s: to be rated again in the background: %s", board.name, why)
@@ -89,18 +92,18 @@ def update_ratings(
 
 
 def save_settings(ledger: Ledger, board: Leaderboard, reason: str) -> bool:
-    """Store a leaderboard with changed settings, or leave that to a rebuild if it takes long.
+    """Store a leaderboard with changed settings, or leave that to a rebuild if it takes long or must fail.
 
     Return whether the settings are stored. The caller must then rate the leaderboard again from its start.
     """
     source = ledger.leaderboards.source(board)
-    if (
-        fits(board, ledger.races.count(board))
-        and ledger.rebuilds.of(board) is None
-        and not (source and ledger.rebuilds.of(source))
-    ):
-        ledger.leaderboards.save(board)
-        return True
+    waits = ledger.rebuilds.of(board) or (source and ledger.rebuilds.of(source))
+    with suppress(DamagedRaceError):
+        if not waits and fits(board, ledger.races.count(board)):
+            for stored in ledger.races.of(board):
+                stored.require_intact()
+            ledger.leaderboards.save(board)
+            return True
     ledger.leaderboards.rename(board, board.name, board.goals)
     ledger.rebuilds.request(board, START, reason)
     return False

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from racebot.ledger.store import Ledger
 from racebot.sandbox import render
 from racebot.sandbox.room import FakeRoom
 from racebot.sandbox.server import serve
@@ -85,6 +86,16 @@ async def test_goals_of_the_category_that_fit_the_league_count_too(league: Leagu
     await league.begin("orb*")
     (board,) = load().leaderboards
     assert (board.goals, board.custom_goals) == ([OFFICIAL], ("orb*",))
+
+
+async def test_a_backfill_replaces_a_damaged_race_of_a_new_leaderboard(league: League) -> None:
+    await league.begin("orb*")
+    table = Path("racebot.toml").read_text()
+    with Ledger.open(load().database) as ledger:
+        ledger.connection.write("UPDATE races SET result = '{'")
+    Path("racebot.toml").write_text(table + table.replace('name = "orb"', 'name = "again"'))
+    done = await league.run("backfill")
+    assert (done.code, done.out.count("2 races, 3 players")) == (0, 2), done.err
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import dump, result
+from builders import result
 from hypothesis import given, settings, strategies as st
 from standings.seasons import board_of, contents, fresh, history, settle
 
@@ -17,8 +17,9 @@ from racebot.races.rooms import Carry
 from racebot.ratings import registry
 from racebot.ratings.model import Carries
 from racebot.standings.counting import LeaderboardConfig, RatingRules
-from racebot.standings.follow_settings import apply_settings
+from racebot.standings.follow_settings import apply_settings, follow_renames
 from racebot.standings.rater import this_platform
+from racebot.standings.rebuild import carry_out_rebuilds
 from racebot.standings.settle import Settler
 from racebot.standings.verify import verify
 
@@ -189,13 +190,15 @@ def damage(settler: Settler, kind: str, name: str = FIRST.name) -> None:
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_a_damaged_result_is_never_rated(seasons: Settler, kind: str) -> None:
     damage(seasons, kind)
-    before = dump(seasons.ledger)
-    with pytest.raises(DamagedRaceError, match="orb/a"):
-        seasons.rebuild(board_of(seasons, "S1"))
-    assert dump(seasons.ledger) == before
     problems = verify(seasons.ledger, board_of(seasons, "S1"))
     assert [problem.remedy for problem in problems] == ["run `racebot backfill`, or restore a backup"]
     assert "orb/a" in problems[0].text
+    before = contents(seasons)
+    seasons.rebuild(board_of(seasons, "S1"))
+    (error,) = carry_out_rebuilds(seasons.ledger).values()
+    assert isinstance(error, DamagedRaceError)
+    assert "orb/a" in str(error)
+    assert contents(seasons) == before
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
@@ -209,6 +212,30 @@ def test_the_sites_result_replaces_a_damaged_one(seasons: Settler, kind: str, ho
         settle(seasons, FIRST)
     assert contents(seasons) == before
     assert_right(seasons)
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_the_sites_result_repairs_a_leaderboard_with_other_settings(seasons: Settler, kind: str) -> None:
+    damage(seasons, kind)
+    changed = Settler(seasons.ledger, chained("trueskill"))
+    apply_settings(changed)
+    assert board_of(changed, "S1").model == "thurstone-hurdle"
+    changed.add_past_races([FIRST, SECOND], "backfill")
+    assert carry_out_rebuilds(changed.ledger) == {}
+    assert board_of(changed, "S1").model == "trueskill"
+    assert_right(changed)
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_a_goal_with_a_damaged_race_can_be_renamed(seasons: Settler, kind: str) -> None:
+    before = contents(seasons)["orb/S1"][1:]
+    damage(seasons, kind)
+    renamed = [replace(FIRST, goal="S0")]
+    follow_renames(seasons, renamed, ["S0", "S2"])
+    seasons.add_past_races(renamed, "backfill")
+    assert carry_out_rebuilds(seasons.ledger) == {}
+    assert board_of(seasons, "S1").goals == ("S0",)
+    assert contents(seasons)["orb/S1"][1:] == before
 
 
 def test_races_after_a_damaged_one_are_still_settled(seasons: Settler) -> None:
