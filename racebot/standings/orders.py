@@ -203,17 +203,19 @@ def on_one_line(reason: str) -> str:
 
 
 def forget_deleted(settler: Settler, results: Iterable[RaceResult], now: datetime) -> list[str]:
-    """Forget players whose accounts the site now shows as deleted in stored races, and return these."""
-    ledger = settler.ledger
+    """Forget players whose accounts the site now shows as deleted in stored races, and return these.
+
+    Not those into whom others were merged: the account that was given up may be the deleted one.
+    """
+    ledger, people = settler.ledger, settler.ledger.people
     deleted: list[str] = []
     for result in results:
-        if all(entrant.user_id is not None for entrant in result.entrants):
-            continue
-        stored = ledger.races.get(result.name)
-        if stored is not None:
-            deleted += ledger.people.amended(result).deleted_accounts(stored.result)
+        is_shown = any(entrant.user_id is None for entrant in result.entrants)
+        if is_shown and (stored := ledger.races.get(result.name)):
+            deleted += people.amended(result).deleted_accounts(stored.result)
+    unclear = people.merged().values()
     found = [player for account in dict.fromkeys(deleted) if (player := ledger.players.get(account))]
-    left = [player for player in found if not ledger.people.is_forgotten(player.id)]
+    left = [each for each in found if each.id not in unclear and not people.is_forgotten(each.id)]
     for player in left:
         forget(settler, player, DELETED, now)
     return [player.id for player in left]

@@ -22,7 +22,7 @@ from racebot.errors import NoSuchEntryError, OrderError, PayloadError
 from racebot.files.options import ReadOptions
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
-from racebot.races.result import Entrant, EntrantStatus, RaceResult
+from racebot.races.result import NO_NAME, Entrant, EntrantStatus, RaceResult
 from racebot.settings.model import Settings
 from racebot.standings import improve, orders, rebuild
 from racebot.standings.counting import rating_rules
@@ -46,7 +46,7 @@ FITTED = "odds_scale"
 """A parameter that is fitted, and moves no rating."""
 KINDS = (
     *(["race"] * 12 + ["late race"] * 2 + ["edit"] * 6 + ["record"] * 2 + ["read all", "import"]),
-    *(["exclude", "include", "skip", "count"] * 2 + ["merge", "merge", "hide", "unhide", "forget"]),
+    *(["exclude", "include", "skip", "count"] * 2 + ["merge", "merge", "hide", "unhide", "forget", "delete"]),
     *("create", "create", "add room", "add room", "add room", "add sheet", "add sheet", "add sheet"),
     *("close", "close", "close", "reopen", "remove", "annul", "restore", "penalty", "penalty"),
     *("rename", "rename", "notice rename", "notice rename", "join", "league", "parameters", "model"),
@@ -351,6 +351,20 @@ class Driver:
         orders.forget(self.product.settler, self._player(player), "", step.now)
         self.truth.forgotten.add(player)
 
+    def _delete(self, dice: Dice, step: Step) -> None:
+        """The site shows that a racer's account was deleted. Of merged ones, it may be any that raced."""
+        player, known = account(dice.some(PEOPLE, 1)[0]), self.truth.known.values()
+        if len(self.truth.forgotten) == 2:
+            return
+        raced = {e.user_id for each in known for e in self.truth.as_one(each.result.entrants)}
+        kept = set(map(self.truth.kept, self.truth.merged))
+        shown = [replace(each.result, entrants=_without(player, each.result.entrants)) for each in known]
+        expected = {player} & raced - kept - self.truth.forgotten
+        found = orders.forget_deleted(self.product.settler, shown, step.now)
+        if set(found) != expected:
+            self._differs("deleted", f"forgets {found}, not {expected}")
+        self.truth.forgotten |= expected
+
     # Events
 
     def _steps(self, step: Step) -> EventSteps:
@@ -603,6 +617,10 @@ def shrunk(steps: Sequence[Step], fails: Callable[[Sequence[Step]], bool]) -> li
                 start += size
         size //= 2
     return left
+
+
+def _without(player: str, entrants: Iterable[Entrant]) -> tuple[Entrant, ...]:
+    return tuple(replace(e, user_id=None, name=NO_NAME) if e.user_id == player else e for e in entrants)
 
 
 def _entrant(dice: Dice, player: str) -> Entrant:

@@ -130,7 +130,7 @@ class Truth:
         if old in self.hidden:
             self.hidden.add(kept)
 
-    def _as_one(self, entrants: Iterable[Entrant]) -> tuple[Entrant, ...]:
+    def as_one(self, entrants: Iterable[Entrant]) -> tuple[Entrant, ...]:
         """Give merged accounts' results to the kept one, unless several accounts of it raced each other."""
         shown = list(entrants)
         accounts = {e.user_id for e in shown if e.user_id}
@@ -181,13 +181,13 @@ class Truth:
             started_at = source.result.started_at
             if started_at is not None and started_at > event.until:
                 continue
-            for entrant in self.penalized(source.result.name, self._as_one(source.result.entrants)):
+            for entrant in self.penalized(source.result.name, self.as_one(source.result.entrants)):
                 player = entrant.user_id or ""
                 if player not in seen and not annulled.get(player):
                     entrants[player] = entrant
                 seen.add(player)
         goal = self.goals[event.goal]
-        given = self._as_one(self.penalized(event.name, entrants.values()))
+        given = self.as_one(self.penalized(event.name, entrants.values()))
         return RaceResult(event.name, CATEGORY, goal, event.ended_at, given, recorded=True)
 
     # What counts
@@ -218,7 +218,7 @@ class Truth:
         found: dict[str, list[tuple[RaceResult, datetime]]] = {}
         for known in self.known.values():
             goal = known.result.goal if known.goal is None else self.goals[known.goal]
-            entrants = self.penalized(known.result.name, self._as_one(known.result.entrants))
+            entrants = self.penalized(known.result.name, self.as_one(known.result.entrants))
             race = replace(known.result, goal=goal, entrants=entrants)
             for board in self.boards_of(race, known.goal):
                 found.setdefault(board, []).append((race, known.counted_at))

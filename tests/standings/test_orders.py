@@ -304,3 +304,16 @@ def test_merged_account_does_not_count_as_deleted(settler: Settler) -> None:
     race = without_account(result("e", "ann bo", dnf="old zed", after=9), "zed")
     settler.add_past_races([race], "import")
     assert orders.forget_deleted(settler, [race], LATER) == []
+
+
+def test_the_person_whose_former_account_was_deleted_is_not_forgotten(settler: Settler) -> None:
+    merged(settler)
+    shown = [without_account(race, "old") for race in RACES]
+    assert orders.forget_deleted(settler, shown, LATER) == []
+    for race in shown:
+        settler.settle(race, LATER)
+    assert "Cy" in listed(settler)
+    assert orders.forget_deleted(settler, [without_account(RACES[0], "ann", "bo")], LATER) == [
+        "id-ann",
+        "id-bo",
+    ]
