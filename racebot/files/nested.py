@@ -40,9 +40,8 @@ _NESTED = frozenset({dict, list})
 Path = tuple[str, ...]
 """The keys of the lists around a value."""
 At = tuple[int, ...]
-"""The numbers within them."""
 Found = tuple[Path, At, Record, Record]
-"""Where an object is, its own values, and with those around it."""
+"""Where an object is, and its number in each list there; its own values, and with those around it."""
 
 
 def objects_of(document: Any) -> list[Found]:
@@ -98,13 +97,14 @@ def _within(value: Record, kind: str, above: Record, at: At, path: Path) -> Iter
         yield from _flattened(of, plain(key[-1]), {**above, **own}, at, key) if used else [(key, at, {}, {})]
 
 
-def _parts(value: Record, kind: str = "", before: Path = ()) -> Iterator[tuple[Path, Any]]:
+def _parts(value: Record, kind: str, before: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Yield the plain values of an object and those within it, and lists of entries, each with its keys."""
     value = _by_entrant(value)
     pair = _pair(tuple(value))
     keys = set[str]() if kind == _RACE else {*map(_of, value)}
     people = [each for key, each in value.items() if plain(key) in _PEOPLE and _are(each, dict)]
-    beside = "player" if kind == _ONE or not _ONE_PLAYER.isdisjoint(keys) else "people" if people else ""
+    ones = ["player"] if kind == _ONE else sorted(keys & _ONE_PLAYER, key="name".__eq__)
+    beside = next(iter(ones), "people" if people else "")
     for key, each in value.items():
         if (entries := _entries(each, plain(key), beside)) is not None:
             yield (*before, key), entries
@@ -127,7 +127,7 @@ def _parts(value: Record, kind: str = "", before: Path = ()) -> Iterator[tuple[P
 
 def _flat(value: Record) -> dict[str, Any]:
     """Return the plain values of an object and those within it by name, such as `Driver driverId`."""
-    return {" ".join(keys): each for keys, each in _parts(value) if not isinstance(each, list)}
+    return {" ".join(keys): each for keys, each in _parts(value, _RACE) if not isinstance(each, list)}
 
 
 def _below(above: Record, own: Record) -> Record:
@@ -150,6 +150,9 @@ def _entries(value: Any, kind: str, beside: str = "") -> list[Any] | None:
         return None
     if _out((kind,)) and _is_flat(value) and not _told(*value):
         return [*value]  # {"dnf": {"Ann": "engine"}}
+    numbered = all(RACE_NAME.fullmatch(plain(key)) for key in value)
+    if beside == "name" and kind in _VALUES and not numbered and _label(value, kind) == "player":
+        raise PayloadError(f"{kind} by name beside a key name: rename that key player or race")
     if not (label := _label(value, kind, beside)):
         return None
     kept = {key: each for key, each in value.items() if each is not None}
@@ -199,13 +202,13 @@ def _label_of_rows(own: Record, kind: str, beside: str) -> str:
     named = numbered and not all(map(str.isdecimal, own))
     if all(map(_YEAR.fullmatch, own)):
         return "season"
-    if kind in _RACES or (beside == "player" and kind in _VALUES):
+    if kind in _RACES or (beside not in {"", "people"} and kind in _VALUES):
         return "race"
     if all(map(is_date, own)):
         return "date"
     if all(_are(each, str) for each in values):
-        often = kind in {"top", *_RANKED} and len({*chain(*values)}) < sum(map(len, values))
-        return "race" if often or named or kind == "season" else ""
+        often = len({*chain(*values)}) < sum(map(len, values)) and _RANKED.isdisjoint(map(plain, own))
+        return "race" if (often and kind == "top") or named or kind == "season" else ""
     with_results = all(isinstance(each, dict) and _told(*each) & _RESULT for each in values)
     if kind in _PEOPLE or (kind in _RANKED and with_results and not (told and kind == _RACE)):
         return "player"
@@ -272,8 +275,8 @@ def _joined(found: list[Found]) -> list[Found]:
     for path, _, own, _ in found:
         of_id = own.get("id", own.get("player"))
         if of_id is not None and (one := _one(str(own.get("type") or "".join(path[-1:])))):
-            before = known[one].setdefault(str(of_id), own)
-            known[one][str(of_id)] = own if _name(before) == _name(own) else {}
+            same = _name(known[one].get(str(of_id), own)) == _name(own)
+            known[one][str(of_id)] = own if same else {}
     people = ChainMap(*(of_id for one, of_id in known.items() if one in _PERSONS))
     alike = Counter(map(_name, people.values()))
 

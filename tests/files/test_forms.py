@@ -354,6 +354,8 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ('{"columns": ["race", "player", "place"], "data": [["A", "Ann", 2], ["A", "Bo", 1]]}', ["an object for each entrant"]),
         ('[{"teams": [["Ann", "Al"], ["Bo"]], "ranks": [2, 1]}]', ["no column player", "a line for each entrant"]),
         ('{"Race 1": [["Ann", 61.2], ["Bo", 62]], "Race 2": [["Bo", 60], ["Ann", "DNF"]]}', ["an object for each entrant"]),
+        ('[{"name": "Spa", "results": {"Ann": 1, "Bo": 2}}, {"name": "Imola", "results": {"Ann": 2, "Bo": 1}}]', ["player", "race"]),
+        ('{"finishers": ["Ann", "Bo"], "podium": ["Ann"]}', ["entrants in finishers and in podium"]),
         ('{"finishes": {"Ann": [1, 2], "Bo": [2, null], "Cy": [null, 1]}}', ["an object for each entrant"]),
         ('{"participants": ["Ann", "Bo"], "ranks": [1]}', ["lists of different lengths: participants, ranks"]),
         ("Name,Time,Place\nAnn,35:10,1\nBo,37:30,2\nCy,29:00,\n", ["empty in line 4", "--columns place="]),
