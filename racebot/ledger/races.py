@@ -158,10 +158,14 @@ class Races(LedgerTable):
             ):
                 sql = f"UPDATE {table} SET goal = ? WHERE category = ? AND goal = ?{own}"  # noqa: S608 - ours
                 self._connection.write(sql, goal, category, earlier)
-            sql = "DELETE FROM renamed_goals WHERE category = ? AND earlier = ?"
-            self._connection.write(sql, category, goal)
+            self.forget_rename(category, goal)
             row = {"category": category, "earlier": earlier, "goal": goal}
             self._connection.save("renamed_goals", "category, earlier", [row])
+
+    def forget_rename(self, category: str, earlier: str) -> None:
+        """Forget that a goal had an earlier name, which is a goal's current one now."""
+        sql = "DELETE FROM renamed_goals WHERE category = ? AND earlier = ?"
+        self._connection.write(sql, category, earlier)
 
     def save(
         self, result: RaceResult, *, counted_at: datetime, source: str, now: datetime | None = None

@@ -24,9 +24,9 @@ def follow_renames(
 ) -> list[RaceResult]:
     """Rename goals that the site renamed. Their leaderboards keep their races and take the new names.
 
-    Takes finished races of one category, as the site lists them now, and the category's current goals.
-    Returns the listed races whose goal the ledger did not know by an earlier name: they may have been rated
-    as races of a new goal.
+    Takes finished races of one category, as the site lists them now, and the category's current goals. A new
+    goal that has the earlier name of another one keeps it, also in the settings. Returns the listed races
+    that may have been rated as those of another goal.
     """
     shown: dict[tuple[str, str], set[str]] = {}
     results = list(listed)
@@ -43,7 +43,22 @@ def follow_renames(
             same = (result for result in results if result.goal == goal and not result.custom_goal)
             early += (result for result in same if settler.ledger.races.goal_of(result.name) != earlier)
             _rename(settler, category, earlier, goal)
+    for category in {result.category for result in results}:
+        for earlier, goal in settler.ledger.races.renamed_goals().get(category, {}).items():
+            if {earlier, goal} <= {*goals}:
+                early += (result for result in results if result.goal == earlier and not result.custom_goal)
+                _separate(settler, category, earlier, goal)
     return early
+
+
+def _separate(settler: Settler, category: str, earlier: str, goal: str) -> None:
+    log.warning(
+        "goal %s is a new one: for the one that had its name, write %s in racebot.toml", earlier, goal
+    )
+    with settler.ledger.transaction():
+        settler.ledger.races.forget_rename(category, earlier)
+        settler.boards.refresh()
+        apply_settings(settler)
 
 
 def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:

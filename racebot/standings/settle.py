@@ -145,7 +145,7 @@ class Settler:
             self.boards.refresh()
             past = sorted(results, key=lambda r: (r.ended_at, r.name))
             if source == "import":
-                past = self._with_current_goals(past)
+                past = [replace(each, goal=self.rules.current_goal(each)) for each in past]
             rated, waiting = self._counting(past, counted, latest)
             if source == "backfill":
                 self._follow(waiting, latest)
@@ -180,13 +180,6 @@ class Settler:
             waiting=len(waiting),
             leaderboards=tuple(boards.values()),
         )
-
-    def _with_current_goals(self, past: Sequence[RaceResult]) -> list[RaceResult]:
-        """Return races of a file, which may have a name that their goal had before."""
-        taken = {*self.ledger.races.goals()}  # by a new goal, which has the earlier name of another
-        return [
-            r if (r.category, r.goal) in taken else replace(r, goal=self.rules.current_goal(r)) for r in past
-        ]
 
     def _counting(
         self, past: Sequence[RaceResult], counted: Iterable[str], latest: datetime

@@ -49,7 +49,17 @@ KINDS = (
     *(["exclude", "include", "skip", "count"] * 2 + ["merge", "merge", "hide", "unhide", "forget", "delete"]),
     *("create", "create", "add room", "add room", "add room", "add sheet", "add sheet", "add sheet"),
     *("close", "close", "close", "reopen", "remove", "annul", "restore", "penalty", "penalty"),
-    *("rename", "rename", "notice rename", "notice rename", "join", "league", "parameters", "model"),
+    *(
+        "rename",
+        "rename",
+        "notice rename",
+        "notice rename",
+        "reuse name",
+        "join",
+        "league",
+        "parameters",
+        "model",
+    ),
     *("season", "restart", "rate again", "rate again", "fit odds"),
 )
 """The kinds of steps, as often as they are drawn."""
@@ -472,10 +482,9 @@ class Driver:
 
     # Goals and settings
 
-    def _unnoticed(self) -> list[str]:
-        """Return the new names of goals that the ledger has not noticed yet."""
-        noticed = self.product.ledger.races.renamed_goals().get(CATEGORY, {})
-        return [name for old, name in self.truth.earlier.items() if noticed.get(old) != name]
+    def _unnoticed(self) -> bool:
+        """Return whether the ledger has not noticed yet what the site's goals are called."""
+        return self.product.ledger.races.renamed_goals().get(CATEGORY, {}) != self.truth.earlier
 
     def _rename(self, dice: Dice, step: Step) -> None:
         """The site renames a goal. Nothing of it is in the settings or the ledger yet."""
@@ -484,6 +493,12 @@ class Driver:
             return
         self.truth.rename(goal, f"Goal {step.number}")
         if dice.below(3, "at once"):
+            self._notice_rename(dice, step)
+
+    def _reuse_name(self, dice: Dice, step: Step) -> None:
+        """The site gives a new goal the earlier name of another one, as its races show at once."""
+        if not self._unnoticed():
+            self.truth.reuse(dice.one(self.truth.earlier, "name"))
             self._notice_rename(dice, step)
 
     def _notice_rename(self, _: Dice, step: Step) -> None:

@@ -254,5 +254,10 @@ class Truth:
         for event in self.events.values():
             event.board = name if event.board == before else event.board
 
+    def reuse(self, name: str) -> None:
+        """A new goal gets the earlier name of another one, also in the settings."""
+        del self.earlier[name]
+        self.goals.append(name)
+
     def _has(self, goals: Iterable[str], goal: int) -> bool:
         return self.goals[goal] in map(self.current, goals)

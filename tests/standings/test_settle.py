@@ -455,6 +455,29 @@ def test_a_goal_may_be_renamed_again_and_back(settler: Settler) -> None:
     assert_sound(settler)
 
 
+@pytest.mark.parametrize("names_goal", [False, True])
+def test_a_new_goal_with_the_earlier_name_of_another_has_a_leaderboard_of_its_own(
+    ledger: Ledger, names_goal: bool
+) -> None:
+    named = (replace(SIMPLE, name="Season", goals=(GOAL,)),) if names_goal else ()
+    settler = Settler(ledger, RatingRules(SIMPLE, named))
+    settler.add_past_races(SEASON, "import")
+    follow_renames(settler, map(renamed, SEASON), ["New Orb"])
+    unnoticed, first = result("c", "cy di", after=200), result("d", "di cy", after=201)
+    settler.settle(unnoticed, NOW)
+    shown = [*map(renamed, SEASON), unnoticed]
+    assert follow_renames(settler, shown, ["New Orb", GOAL]) == [unnoticed]
+    settle(settler, first)
+    settler.add_past_races([result("file", "ann bo", after=2)], "import")
+    assert {b.name: (b.goals, ledger.ratings.count(b)) for b in ledger.leaderboards.all()} == {
+        "New Orb": (("New Orb",), 2),
+        "Season" if names_goal else GOAL: ((GOAL,), 3),
+    }
+    assert follow_renames(settler, shown, ["New Orb", GOAL]) == []
+    assert apply_settings(settler) == []
+    assert_sound(settler)
+
+
 def test_a_race_from_the_future_counts_now(settler: Settler) -> None:
     late = replace(result("late", "ann bo"), ended_at=NOON.replace(year=2090))
     settle(settler, late)
@@ -472,14 +495,6 @@ def test_a_recorded_race_that_counted_elsewhere_counts_whatever_its_date(settler
     late = result("late", "ann bo", after=9999)
     settler.add_past_races([late], "import", NOW, [late.name])
     assert settler.ledger.races.has(late.name)
-
-
-def test_an_import_leaves_a_goal_that_has_the_earlier_name_of_another(settler: Settler) -> None:
-    settle(settler, result("a", "ann bo"))
-    follow_renames(settler, [result("a", "ann bo", goal="New Orb")], ["New Orb"])
-    settle(settler, result("again", "ann bo", after=1))
-    settler.add_past_races([result("file", "ann bo", after=2)], "import")
-    assert settler.ledger.races.goal_of(f"{CATEGORY}/file") == GOAL
 
 
 def test_only_sources_that_are_neither_in_the_settings_nor_stored_are_unknown() -> None:
