@@ -168,13 +168,9 @@ def _document(text: str) -> Any:
 
 def _site_races(document: Any) -> Iterator[Any]:
     """Yield the races in JSON saved from the site: a list page, several pages, one race, or a list."""
-    if isinstance(document, list):
-        for item in document:
-            yield from _site_races(item) if isinstance(item, dict) else [item]
-    elif isinstance(document, dict):
-        yield from document["races"] if isinstance(document.get("races"), list) else [document]
-    else:
-        raise PayloadError("neither an archive nor races saved from the site")
+    for page in document if isinstance(document, list) else [document]:
+        races = page.get("races") if isinstance(page, dict) else None
+        yield from races if isinstance(races, list) else [page]
 
 
 def _results(races: Iterable[Any], left_out: Counter[str]) -> Iterator[RaceResult]:

@@ -351,10 +351,8 @@ def _of_entrants(own: Mapping[Path, set[str]], told: Mapping[Path, set[str]], pa
 
 def _which(parts: Sequence[str], rows: Sequence[Record]) -> PayloadError:
     """Return the question which of several lists of entrants counts."""
-    names = [*map(cells.quoted, parts)]
-    races = [
-        key for key in rows[0] if plain(key) in KNOWN["columns"]["race"] and all(key in row for row in rows)
-    ]
+    names, common = [*map(cells.quoted, parts)], set(rows[0]).intersection(*rows)
+    races = [key for key in rows[0] if key in common and plain(key) in KNOWN["columns"]["race"]]
     race = cells.quoted(f"race={'+'.join([*races[:1], 'part'])}")
     fix = f"choose by --where part={names[0]}, or add --columns {race} if each is a race"
     return PayloadError(f"entrants in {' and in '.join(names[:5])}: {fix}")

@@ -75,7 +75,7 @@ def test_an_archive_is_read_race_by_race(tmp_path: Path) -> None:
         ("{", "not JSON"),
         ("[" * 100_000, "nested too deeply"),
         ("[NaN]", "NaN is not a number"),
-        ("5", "neither an archive nor races saved from the site"),
+        ("5", "no races: neither of racetime.gg"),
         ("{}", "no races"),
         ("[5]", "no races"),
         ('[{"races": "abc"}]', "race"),
