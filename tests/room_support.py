@@ -52,7 +52,7 @@ class Follower:
         case = self.watched.get(name) if watched else None
         needs_room = False
         for event in events:
-            case = case or self.work.load(name, watched=watched)
+            case = case or self.work.load(name, event, watched=watched)
             stored = self.ledger.cases.get(name)
             case, effects = step(case, event, Moment(self.now, self.clock()))
             self.reads += [self.now for effect in effects if effect is Act.READ]

@@ -314,7 +314,7 @@ class CategoryWorker:
             watched.put(*happened)
             return
         work = self._context.work
-        case = await self._call(work.load, name, watched=False)
+        case = await self._call(work.load, name, *happened, watched=False)
         stored = case.row
         effects: list[events.Effect] = []
         for event in happened:

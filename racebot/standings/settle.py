@@ -110,6 +110,10 @@ class Settler:
         rows = self.ledger.ratings.of_race(name)
         return [RatedRace(board, stored.result, row.changes, row.note) for board, row in rows]
 
+    def has(self, result: RaceResult) -> bool:
+        """Return whether a result is stored, with the orders about it applied. Stores what its room shows."""
+        return self._compared(result)[2]
+
     def withdraw(self, name: str) -> None:
         """Delete a race that no longer counts, also on Discord, and rate the races after it again."""
         with self.ledger.transaction():

@@ -14,10 +14,11 @@ from racebot.bot.room import events as cases
 from racebot.bot.room.case import Case, step
 from racebot.bot.room.events import Act, Announce, Effect, Moment, Settle, Signal
 from racebot.ledger.store import Ledger
-from racebot.races.result import RaceResult
+from racebot.races.result import NO_NAME, RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
+from racebot.standings import orders
 from racebot.standings.counting import LeaderboardConfig, RatingRules
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import Settler
@@ -219,6 +220,30 @@ def test_later_looks_leave_a_race_that_counts_without_a_record(ledger: Ledger, c
         clock.advance(hours=2)
         follower.read(seen(FIRST))
         assert races_by_board(settler) == {"League": ["r"]}
+
+
+@pytest.mark.parametrize("change", ["nothing", "a merge", "a penalty", "a deleted account"])
+def test_a_race_that_counts_is_followed_for_a_week_whatever_is_stored(
+    ledger: Ledger, clock: Clock, change: str
+) -> None:
+    settler, shown = Settler(ledger, RULES), FIRST
+    follower = Follower(settler, clock)
+    settler.settle(result("other", "di", **FACTS), NOON)
+    clock.advance(hours=2)
+    follower.read(seen(FIRST))
+    ann, di = ledger.players.find("ann"), ledger.players.find("di")
+    match change:
+        case "a merge":
+            orders.merge_accounts(settler, ann, di, "", clock())
+        case "a penalty":
+            orders.penalize(settler, FIRST.name, ann, 1_000_000, "left early", clock())
+        case "a deleted account":
+            gone = replace(FIRST.entrants[0], user_id=None, name=NO_NAME)
+            shown = replace(FIRST, entrants=(gone, *FIRST.entrants[1:]))
+    for days, is_followed in (4, True), (4, False):
+        clock.advance(days=days)
+        follower.read(seen(shown))
+        assert follower.is_followed() is is_followed
 
 
 def test_a_lost_record_is_undone_where_it_is_needed_only(ledger: Ledger, clock: Clock) -> None:
