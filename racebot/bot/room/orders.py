@@ -116,7 +116,8 @@ class RoomOrders:
         """Add the room to an open event. The room is told as of all its events; return a refusal."""
         settler = self.work.settler
         event = settler.ledger.events.open_to(race.category, order.event, race.started_at or order.given_at)
-        if event is None:
+        # A restart reads an order again that was refused before the event existed.
+        if event is None or order.given_at < event.created_at:
             return self.settings.texts.event_refused.format(taken=Count(False))
         if settler.rules.events.get(race.name, event.name) != event.name:
             return self.settings.texts.event_refused.format(taken=Count(True))

@@ -367,6 +367,15 @@ def test_a_room_can_only_join_an_open_event_that_takes_it(talk: Talk, text: str,
     assert talk.ledger.events.rooms() == {}
 
 
+def test_a_refused_order_is_not_carried_out_once_the_event_exists(talk: Talk) -> None:
+    line = talk.line("!ratings event Week 1", moderator=True, posted_at=NOON.timestamp() - 60)
+    order = existing(existing(talk.commands.parse(line, FINISHED)).order)
+    assert talk.commands.orders.carry_out(order, FINISHED) == UNKNOWN
+    week_one(talk)
+    assert talk.commands.orders.carry_out(order, FINISHED) == UNKNOWN, "a restart reads it again"
+    assert talk.ledger.events.rooms() == {}
+
+
 def test_a_room_belongs_to_one_event(talk: Talk) -> None:
     steps, event = week_one(talk)
     other = steps.create("Other", talk.ledger.leaderboards.all()[0], event.until)
