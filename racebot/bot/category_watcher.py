@@ -3,30 +3,26 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 
-from racebot.bot.failures import Backoff
 from racebot.bot.room import events
 from racebot.bot.room.answers import CommandHandler
 from racebot.bot.room.case import step
 from racebot.bot.room.connection import RoomWatch
 from racebot.bot.room.events import STAY_AFTER_FINISH, STAY_AFTER_OVER, Signal
-from racebot.bot.room.inbox import RoomContext
+from racebot.bot.room.inbox import RoomContext, WorkerContext
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.errors import CredentialsError, NotFoundError, PayloadError, SiteError
-from racebot.ledger.connection import RunOnLedger
 from racebot.ledger.outbox import Delivery
 from racebot.ledger.rows import CategoryProfile
-from racebot.logs import FailureLog, about
-from racebot.racetime.client import Site, TokenSource
+from racebot.logs import about
+from racebot.racetime.client import TokenSource
 from racebot.racetime.payload import Category, Race
-from racebot.settings.model import Settings
 from racebot.settings.tables import CategorySettings
 from racebot.standings import orders
-from racebot.standings.settle import Settler
 
 log = logging.getLogger(__name__)
 
@@ -37,48 +33,18 @@ FULL_READ_AFTER = timedelta(days=6.5)
 LONGEST_WAIT = 600.0  # seconds for which a goal that may be an old one waits for the list of past races
 
 
-@dataclass(frozen=True)
-class WorkerContext:
-    """What the categories of one worker share.
-
-    `alive` is called with the category after each look that worked.
-    """
-
-    settings: Settings
-    site: Site
-    settler: Settler
-    call: RunOnLedger
-    clock: Callable[[], datetime]
-    failures: FailureLog
-    backoff: Backoff
-    alive: Callable[[str], None]
-    on_race: Callable[[Race], object] = lambda _: None
-
-
 class CategoryWorker:
     """Watches one category with one bot's credentials, or only reads what is public."""
 
     def __init__(self, settings: CategorySettings, worker: WorkerContext) -> None:
         self.slug = settings.slug
-        self._site, self._settler, self._call = worker.site, worker.settler, worker.call
-        self._ledger = worker.settler.ledger
-        self._clock, self._backoff = worker.clock, worker.backoff
-        self._alive = worker.alive
+        self._worker, self._call, self._ledger = worker, worker.call, worker.settler.ledger
         bot, secret = settings.client_id, settings.client_secret
         self._tokens = TokenSource(worker.site, bot, secret) if bot and secret else None
         work = LedgerWork(worker.settler, worker.clock, worker.settings, bot if self._tokens else None)
         listens = worker.settings.announce and worker.settings.commands
-        self._context = RoomContext(
-            site=worker.site,
-            tokens=self._tokens,
-            work=work,
-            call=worker.call,
-            settings=worker.settings,
-            failures=worker.failures,
-            follow_goal=self.follow_goal,
-            commands=CommandHandler(work, worker.settings, silent=not self._tokens) if listens else None,
-            on_race=worker.on_race,
-        )
+        commands = CommandHandler(work, worker.settings, silent=not self._tokens) if listens else None
+        self._context = RoomContext(worker, self._tokens, work, self.follow_goal, commands)
         self.goals: Collection[str] = ()
         """The goals that the category has now, known after `check`."""
         self._followed: set[str] = set()
@@ -97,7 +63,7 @@ class CategoryWorker:
 
     async def check(self) -> None:
         """Check the credentials and that the category exists. Raise as `Site.category` does."""
-        category = await self._site.category(self.slug, await self._own_token())
+        category = await self._worker.site.category(self.slug, await self._own_token())
         await self._take_in(category)
         log.info("category %s: goals %s", category.slug, ", ".join(category.goals))
         if self._tokens is None:
@@ -108,7 +74,7 @@ class CategoryWorker:
         """Watch rooms that are open, ended recently, or have messages to deliver."""
         token = await self._own_token()
         try:
-            category = await self._site.category(self.slug, token)
+            category = await self._worker.site.category(self.slug, token)
         except CredentialsError as error:
             # The site accepted the bot at the start, so a front proxy refuses or the token was revoked.
             if self._tokens and token:
@@ -120,13 +86,13 @@ class CategoryWorker:
         self._followed -= appeared
         self._waits_since = dict.fromkeys(appeared, time.monotonic()) | self._waits_since
         await self._take_in(category)
-        await self._call(self._settler.boards.refresh)  # the operator may have added rooms to an event
-        rules = self._settler.rules
+        await self._call(self._worker.settler.boards.refresh)  # the operator may have added rooms to an event
+        rules = self._worker.settler.rules
         for name, room in category.rooms.items():
             wanted = rules.configs_for(room) or rules.lacks_opener(room) or name in rules.events
             if self._is_ours(name) and wanted:
                 self._watch(name)
-        now = self._site.clock()
+        now = self._worker.site.clock()
         missing = set()
         for row in await self._call(self._ledger.cases.polled, self.slug):
             stay = STAY_AFTER_OVER if row.over or row.standing is not None else STAY_AFTER_FINISH
@@ -139,13 +105,13 @@ class CategoryWorker:
         for name in [*unfinished, *dict.fromkeys(row.message.race for row in waiting)]:
             if name not in missing:
                 self._watch(name)
-        for name in [each for each in self._watches if not self._backoff.rests(f"{each} event")]:
-            with self._backoff.trying(f"{name} event"):
+        for name in [each for each in self._watches if not self._worker.backoff.rests(f"{each} event")]:
+            with self._worker.backoff.trying(f"{name} event"):
                 await self._call(self._context.work.tell_of_event, name)
         await self._follow_orders()
         for watch in self._watches.values():
             watch.nudge()  # so that it checks whether it can leave
-        self._alive(self.slug)
+        self._worker.alive(self.slug)
         if self._waits_since:
             await self.past_races()
 
@@ -160,8 +126,10 @@ class CategoryWorker:
         self._orders_followed = last
         self._to_follow |= self._context.work.rated_later
         self._context.work.rated_later.clear()
-        for race in sorted(each for each in self._to_follow if not self._backoff.rests(f"{each} order")):
-            with self._backoff.trying(f"{race} order"):
+        for race in sorted(
+            each for each in self._to_follow if not self._worker.backoff.rests(f"{each} order")
+        ):
+            with self._worker.backoff.trying(f"{race} order"):
                 if await self._call(self._context.work.follow_order, race):
                     self._to_follow.remove(race)
 
@@ -172,9 +140,9 @@ class CategoryWorker:
 
     async def pending(self) -> None:
         """Read the pending races whose next look is due."""
-        for row in await self._call(self._ledger.cases.due, self.slug, self._site.clock()):
-            if not self._backoff.rests(f"{row.race} poll"):
-                with about(row.race), self._backoff.trying(f"{row.race} poll"):
+        for row in await self._call(self._ledger.cases.due, self.slug, self._worker.site.clock()):
+            if not self._worker.backoff.rests(f"{row.race} poll"):
+                with about(row.race), self._worker.backoff.trying(f"{row.race} poll"):
                     await self._look_at(row.race)
 
     async def past_races(self) -> None:
@@ -185,14 +153,14 @@ class CategoryWorker:
 
     async def _find_listed_rooms(self) -> None:
         """Read rooms that leaderboards list by name and no list of the site has shown, each until it ends."""
-        for name in self._settler.rules.listed_rooms(self.slug):
+        for name in self._worker.settler.rules.listed_rooms(self.slug):
             source = f"{name} listed in the settings"
-            if name in self._seen_rooms or self._backoff.rests(source):
+            if name in self._seen_rooms or self._worker.backoff.rests(source):
                 continue
-            with about(name), self._backoff.trying(source):
+            with about(name), self._worker.backoff.trying(source):
                 if await self._call(self._ledger.races.has, name):
                     continue
-                race, sent_at = await self._site.race(name)
+                race, sent_at = await self._worker.site.race(name)
                 if (race.result is None and not race.over) or name in self._watches:
                     self._watch(name)  # one that ends now may not see another event
                     continue
@@ -201,17 +169,17 @@ class CategoryWorker:
 
     async def _with_opener(self, race: Race) -> Race:
         """Return a listed race with its opener, if a leaderboard depends on that."""
-        if not self._settler.rules.lacks_opener(race):
+        if not self._worker.settler.rules.lacks_opener(race):
             return race
         if race.name not in self._openers:
-            self._openers[race.name] = (await self._site.race(race.name))[0].opened_by or ""
+            self._openers[race.name] = (await self._worker.site.race(race.name))[0].opened_by or ""
         opener = self._openers[race.name]
         return replace(race, opened_by=opener, result=race.result and replace(race.result, opened_by=opener))
 
     async def _read_past_races(self) -> None:
-        oldest = self._site.clock() - LOOK_BACK
+        oldest = self._worker.site.clock() - LOOK_BACK
         followed, seen = {*self.goals, *self._waits_since}, {}
-        async for _, listed in self._site.past_race_pages(self.slug, since=oldest):
+        async for _, listed in self._worker.site.past_race_pages(self.slug, since=oldest):
             seen.update({race.name: race for race in listed.races})
             self._note_problems(listed.problems)
         shown = [race.result for race in seen.values() if race.result and self._is_ours(race.name)]
@@ -223,8 +191,8 @@ class CategoryWorker:
             source = f"{race.name} listed"
             if not self._is_ours(race.name):
                 self._note_problems([f"{race.name}: listed in category {self.slug}"])
-            elif not self._backoff.rests(source):
-                with about(race.name), self._backoff.trying(source):
+            elif not self._worker.backoff.rests(source):
+                with about(race.name), self._worker.backoff.trying(source):
                     await self._follow_race(race.name, events.Listed(await self._with_opener(race)))
                     self._seen_rooms.add(race.name)
         self._followed.update(followed, (race.goal for race in seen.values()))
@@ -232,14 +200,14 @@ class CategoryWorker:
 
     async def all_past_races(self) -> None:
         """Read the whole list of past races once a week, and forget players whose accounts were deleted."""
-        now = self._clock()
+        now = self._worker.clock()
         read_at = await self._call(self._ledger.full_reads.last, self.slug, now)
         if now - read_at < FULL_READ_AFTER:
             return
-        async for _, listed in self._site.past_race_pages(self.slug):
+        async for _, listed in self._worker.site.past_race_pages(self.slug):
             self._note_problems(listed.problems)
             await self._forget_deleted(listed.races)
-        await self._call(self._ledger.full_reads.note, self.slug, self._clock())
+        await self._call(self._ledger.full_reads.note, self.slug, self._worker.clock())
 
     async def _own_token(self) -> str | None:
         return await self._tokens.get() if self._tokens else None
@@ -248,7 +216,7 @@ class CategoryWorker:
         """Drop messages of a time when the category had credentials."""
         with self._ledger.transaction():
             for row in self._ledger.messages.open_in(self.slug):
-                self._ledger.messages.mark(row, Delivery.DROPPED, self._clock(), "no credentials")
+                self._ledger.messages.mark(row, Delivery.DROPPED, self._worker.clock(), "no credentials")
 
     async def close(self) -> None:
         """Leave all rooms."""
@@ -285,21 +253,21 @@ class CategoryWorker:
             if result is None or result.hidden or all(each.user_id is not None for each in result.entrants):
                 continue
             source = f"{result.name} deleted accounts"
-            if self._backoff.rests(source):
+            if self._worker.backoff.rests(source):
                 continue
-            with self._backoff.trying(source):
-                forget = partial(orders.forget_deleted, self._settler, [result], self._clock())
+            with self._worker.backoff.trying(source):
+                forget = partial(orders.forget_deleted, self._worker.settler, [result], self._worker.clock())
                 for account in await self._call(forget):
                     log.info("player %s: the account was deleted on the site; the name is erased", account)
 
     def _note_problems(self, problems: Iterable[str]) -> None:
         """Name what a list of the site has that cannot be read."""
         for problem in problems:
-            self._backoff.failed(f"category {self.slug}", PayloadError(problem))
+            self._worker.backoff.failed(f"category {self.slug}", PayloadError(problem))
 
     async def _look_at(self, name: str) -> None:
         try:
-            race, sent_at = await self._site.race(name)
+            race, sent_at = await self._worker.site.race(name)
             await self.follow_goal(race)
         except Exception as error:
             is_missing = isinstance(error, NotFoundError)
@@ -323,7 +291,7 @@ class CategoryWorker:
         if (effects or case.row != stored) and await self._call(work.carry_out, case, stored, effects):
             self._watch(name)
         if case.shown is not None:
-            self._context.on_race(case.shown)
+            self._worker.on_race(case.shown)
 
     def _is_ours(self, name: str) -> bool:
         return name.startswith(f"{self.slug}/")
@@ -339,4 +307,4 @@ class CategoryWorker:
     def _left(self, name: str, task: asyncio.Task[None]) -> None:
         del self._watches[name], self._tasks[name]
         if not task.cancelled() and isinstance(error := task.exception(), Exception):
-            self._backoff.failed(name, error)
+            self._worker.backoff.failed(name, error)

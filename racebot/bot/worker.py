@@ -13,12 +13,13 @@ from pathlib import Path
 
 from apscheduler.triggers.cron import CronTrigger
 
-from racebot.bot.category_watcher import CategoryWorker, WorkerContext
+from racebot.bot.category_watcher import CategoryWorker
 from racebot.bot.child_processes import ChildProcess
 from racebot.bot.discord import SEND_EVERY, DiscordSender
 from racebot.bot.failures import Backoff, Health, first_of, retry_pauses
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.picture_fetcher import PictureFetcher
+from racebot.bot.room.inbox import WorkerContext
 from racebot.errors import CredentialsError, LedgerError, NotFoundError, PayloadError, SiteError
 from racebot.ledger import lock
 from racebot.ledger.connection import LedgerThread

@@ -29,10 +29,11 @@ from pydantic import SecretStr
 from room_support import Follower
 
 from racebot.bot import category_watcher, failures
-from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker, WorkerContext
+from racebot.bot.category_watcher import LOOK_BACK, CategoryWorker
 from racebot.bot.failures import Backoff
 from racebot.bot.room import events as cases
 from racebot.bot.room.events import Signal
+from racebot.bot.room.inbox import WorkerContext
 from racebot.errors import DamagedRaceError, LedgerUnavailable, SiteError
 from racebot.ledger.outbox import CaseRow, ChatBody, InfoBody, Message, MetaBody
 from racebot.ledger.store import Ledger

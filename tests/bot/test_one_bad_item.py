@@ -28,12 +28,13 @@ from pydantic import SecretStr
 from worker_support import until
 
 from racebot.bot import discord, failures, live_writer, worker
-from racebot.bot.category_watcher import CategoryWorker, WorkerContext
+from racebot.bot.category_watcher import CategoryWorker
 from racebot.bot.discord import Embed
 from racebot.bot.failures import Backoff, Health
 from racebot.bot.live_writer import LiveWriter
 from racebot.bot.picture_fetcher import PictureFetcher
 from racebot.bot.room.delivery import OutboxDelivery
+from racebot.bot.room.inbox import WorkerContext
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.bot.worker import check_categories
 from racebot.errors import CredentialsError, NotFoundError, SiteError

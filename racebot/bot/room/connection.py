@@ -31,10 +31,10 @@ class RoomWatch:
     def __init__(self, name: str, context: RoomContext) -> None:
         self.name = name
         self._context = context
-        work, bot = context.work, context.tokens.client_id if context.tokens else ""
-        backoff = Backoff(context.failures.raised, context.failures.recovered)
+        worker, bot = context.worker, context.tokens.client_id if context.tokens else ""
+        backoff, ledger = Backoff(worker.failures.raised, worker.failures.recovered), context.work.ledger
         self._delivery = OutboxDelivery(
-            name, work.ledger, context.call, work.clock, context.settings, bot, backoff
+            name, ledger, worker.call, worker.clock, worker.settings, bot, backoff
         )
         self._work = asyncio.Event()
         self._inbox = Inbox(name, context, self._delivery, self.nudge)
@@ -54,15 +54,15 @@ class RoomWatch:
             await first_of(self._inbox.run(), self._join_until_done())
 
     async def _join_until_done(self) -> None:
-        context, log_failures = self._context, self._context.failures
+        site, log_failures = self._context.worker.site, self._context.worker.failures
         delays, failures = retry_pauses(), 0
-        tokens = context.tokens
+        tokens = self._context.tokens
         token, joined_before = None, False
         while True:
             joined_at: float | None = None
             try:
                 token = await tokens.get() if tokens else None
-                async with frames.join(context.site.url, self.name, token, context.site.gate) as socket:
+                async with frames.join(site.url, self.name, token, site.gate) as socket:
                     joined_at = time.monotonic()
                     if not joined_before:
                         log.info("%s: joined the room", self.name)
@@ -93,6 +93,7 @@ class RoomWatch:
 
     async def _listen(self, socket: frames.RoomSocket, room: Conversation) -> None:
         """Read frames and pass them on. Nothing here waits for the ledger or for another request."""
+        worker = self._context.worker
         if self._context.commands is not None:
             await socket.send(frames.GET_HISTORY)
         refresh_at = time.monotonic() + REFRESH_MISSED  # the site shows the race on connecting
@@ -102,12 +103,12 @@ class RoomWatch:
             now = time.monotonic()
             if isinstance(event, frames.RaceUpdate):
                 if event.sent_at is not None:
-                    self._context.site.set_clock(event.sent_at)
+                    worker.site.set_clock(event.sent_at)
                 refresh_at = now + (REFRESH_FINISHED if event.race.status == "finished" else REFRESH_OPEN)
                 after_unreadable = REFRESH_MISSED
-                self._context.failures.recovered(f"{self.name} frames")
+                worker.failures.recovered(f"{self.name} frames")
             elif isinstance(event, frames.Unreadable):
-                self._context.failures.failed(f"{self.name} frames", f"unreadable frame: {event.reason}")
+                worker.failures.failed(f"{self.name} frames", f"unreadable frame: {event.reason}")
                 refresh_at = min(refresh_at, now + after_unreadable)
                 after_unreadable = min(2 * after_unreadable, REFRESH_FINISHED)
             elif isinstance(event, frames.ChatMessage) and event.is_system:
@@ -131,11 +132,11 @@ class RoomWatch:
                 await self._delivery.deliver(room)
             # Asked before the outbox is read: the event that ends the room also queues its last messages.
             open_for = self._context.work.ledger.messages.open_for
-            if self._inbox.may_leave() and not await self._context.call(open_for, self.name):
+            if self._inbox.may_leave() and not await self._context.worker.call(open_for, self.name):
                 return
 
     async def _is_gone(self) -> bool:
-        site = self._context.site
+        site = self._context.worker.site
         if site.gate.existence_check.locked():
             return False  # another room is asking; this one can ask after its next failure
         async with site.gate.existence_check:

@@ -7,8 +7,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
-from racebot.bot.failures import retry_pauses
+from racebot.bot.failures import Backoff, retry_pauses
 from racebot.bot.room import events
 from racebot.bot.room.answers import EXPIRES, CommandHandler, Question
 from racebot.bot.room.case import Case, step
@@ -23,6 +24,7 @@ from racebot.racetime.client import Site, TokenSource
 from racebot.racetime.frames import ChatHistory, ChatMessage, RaceUpdate, Unreadable
 from racebot.racetime.payload import Race
 from racebot.settings.model import Settings
+from racebot.standings.settle import Settler
 
 log = logging.getLogger(__name__)
 
@@ -34,27 +36,41 @@ RoomEvent = events.CaseEvent | ChatMessage | ChatHistory
 
 
 @dataclass(frozen=True)
+class WorkerContext:
+    """What the categories of one worker share.
+
+    `alive` is called with the category after each look that worked.
+    """
+
+    settings: Settings
+    site: Site
+    settler: Settler
+    call: RunOnLedger
+    clock: Callable[[], datetime]
+    failures: FailureLog
+    backoff: Backoff
+    alive: Callable[[str], None]
+    on_race: Callable[[Race], object] = lambda _: None
+
+
+@dataclass(frozen=True)
 class RoomContext:
     """Shared by the rooms of one category.
 
-    `tokens` is None in a category that is only read, `commands` if commands are off. `on_race` is called with
-    a race whenever its room may have changed, `follow_goal` before the ledger uses its goal: a new one may be
-    an old one that the site renamed. It raises `SiteError` if the site cannot say.
+    `tokens` is None in a category that is only read, `commands` if commands are off. `follow_goal` is called
+    before the ledger uses a race's goal: a new one may be an old one that the site renamed. It raises
+    `SiteError` if the site cannot say.
     """
 
-    site: Site
+    worker: WorkerContext
     tokens: TokenSource | None
     work: LedgerWork
-    call: RunOnLedger
-    settings: Settings
-    failures: FailureLog
     follow_goal: Callable[[Race], Awaitable[None]]
     commands: CommandHandler | None = None
-    on_race: Callable[[Race], object] = lambda _: None
 
     def now(self) -> Moment:
         """Return the current time."""
-        return Moment(time.monotonic(), self.site.clock())
+        return Moment(time.monotonic(), self.worker.site.clock())
 
 
 @dataclass
@@ -148,7 +164,7 @@ class Inbox:
     async def _load(self) -> None:
         while self._case is None:
             try:
-                self._case = await self.context.call(self.context.work.load, self.name, watched=True)
+                self._case = await self.context.worker.call(self.context.work.load, self.name, watched=True)
                 self._stored = self._case.row
             except LedgerUnavailable as error:
                 self._failed(error)
@@ -190,7 +206,7 @@ class Inbox:
         while (await asyncio.wait({self._following}, timeout=ORDERS_WAIT))[1]:
             if self._case.shown is None:
                 self._case = replace(self._case, shown=race)
-                self.context.on_race(race)
+                self.context.worker.on_race(race)
             for said in [each for each in self._events if isinstance(each, ChatMessage | ChatHistory)]:
                 self._events.remove(said)
                 self._ask(said) if isinstance(said, ChatMessage) else self._on_history(said)
@@ -207,10 +223,10 @@ class Inbox:
             try:
                 await self.context.follow_goal(race)
             except (LedgerUnavailable, SiteError) as error:
-                self.context.failures.raised(source, error, level=logging.ERROR)
+                self.context.worker.failures.raised(source, error, level=logging.ERROR)
                 await asyncio.sleep(pause)
             else:
-                self.context.failures.recovered(source)
+                self.context.worker.failures.recovered(source)
                 return
 
     def _step(self, event: events.CaseEvent) -> None:
@@ -221,7 +237,7 @@ class Inbox:
             self._read()
         self._effects += [effect for effect in effects if effect is not Act.READ]
         if self._case.shown is not None and (effects or self._case.shown is not before):
-            self.context.on_race(self._case.shown)
+            self.context.worker.on_race(self._case.shown)
 
     async def _carry_out(self) -> None:
         """Store the case's row, and carry out the effects that still hold."""
@@ -232,11 +248,11 @@ class Inbox:
         if self._retry_at is not None and time.monotonic() < self._retry_at:
             return
         self._effects = [e for e in self._effects if not isinstance(e, Announce) or case.holds(e.result)]
-        await self.context.call(self.context.work.carry_out, case, self._stored, tuple(self._effects))
+        await self.context.worker.call(self.context.work.carry_out, case, self._stored, tuple(self._effects))
         self._stored = case.row
         self._effects.clear()
         self._retry_at, self._pauses = None, retry_pauses()
-        self.context.failures.recovered(f"{self.name} inbox")
+        self.context.worker.failures.recovered(f"{self.name} inbox")
 
     def _is_unstored(self) -> bool:
         """Return whether the ledger has yet to store or carry out anything."""
@@ -244,7 +260,7 @@ class Inbox:
 
     def _failed(self, error: Exception) -> None:
         """Log a failure, and plan to carry out again what it left."""
-        self.context.failures.raised(f"{self.name} inbox", error, level=logging.ERROR)
+        self.context.worker.failures.raised(f"{self.name} inbox", error, level=logging.ERROR)
         self._retry_at = time.monotonic() + next(self._pauses)
 
     # Reads over HTTP
@@ -262,11 +278,11 @@ class Inbox:
             self._read_again = False
             event: events.CaseEvent = Signal.READ_FAILED
             try:
-                event = events.Read(*await self.context.site.race(self.name))
+                event = events.Read(*await self.context.worker.site.race(self.name))
             except Exception as error:
-                self.context.failures.failed(source, str(error) or repr(error))
+                self.context.worker.failures.failed(source, str(error) or repr(error))
             else:
-                self.context.failures.recovered(source)
+                self.context.worker.failures.recovered(source)
             self.put(event)
             if not self._read_again:
                 return
@@ -295,7 +311,7 @@ class Inbox:
 
     async def _obey(self) -> None:
         """Carry out the orders, in turn. None waits for a read, and none is lost while the ledger is busy."""
-        work, call = self.context.work, self.context.call
+        work, call = self.context.work, self.context.worker.call
         while self._orders and not self._is_unstored():
             question = self._orders[0]
             with self._survived("the order is not carried out"):
@@ -329,7 +345,7 @@ class Inbox:
         if handler is None or case is None or race is None or race.recorded:
             return
         if question.order:
-            reply = await self.context.call(handler.orders.carry_out, question.order, race)
+            reply = await self.context.worker.call(handler.orders.carry_out, question.order, race)
         elif case.is_quiet:
             return
         else:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -19,7 +20,7 @@ from worker_support import PATIENCE, until
 
 from racebot.bot.room import answers, case, connection, events as cases, inbox
 from racebot.bot.room.answers import CommandHandler, Question
-from racebot.bot.room.inbox import RoomContext
+from racebot.bot.room.inbox import RoomContext, WorkerContext
 from racebot.bot.room.ledger_work import LedgerWork
 from racebot.chat import player_answers
 from racebot.errors import ConnectionLost, LedgerUnavailable
@@ -133,13 +134,12 @@ class Scene:
         self.sockets = sockets or self.sockets
         self.site.clock = now
         settings = Settings(quiet_seconds=quiet)
+        settler = settler_of(self.ledger, "elo-ffa")
+        worker = WorkerContext(settings, self.site, settler, call, now, FailureLog(), Mock(), Mock())
         context = RoomContext(
-            site=self.site,
+            worker,
             tokens=TokenSource(self.site, "id", SecretStr("secret")),
-            work=LedgerWork(settler_of(self.ledger, "elo-ffa"), now, settings, "id"),
-            call=call,
-            settings=settings,
-            failures=FailureLog(),
+            work=LedgerWork(settler, now, settings, "id"),
             follow_goal=known,
             commands=cast("CommandHandler | None", commands),
         )

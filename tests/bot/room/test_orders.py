@@ -16,7 +16,7 @@ from worker_support import spaced, until
 from racebot.bot.room import answers, events as cases
 from racebot.bot.room.answers import CommandHandler
 from racebot.bot.room.events import Signal
-from racebot.bot.room.inbox import Inbox, RoomContext
+from racebot.bot.room.inbox import Inbox, RoomContext, WorkerContext
 from racebot.bot.room.orders import RoomOrder
 from racebot.errors import LedgerUnavailable, SiteError
 from racebot.ledger.outbox import InfoBody, MetaBody
@@ -77,10 +77,11 @@ class Room:
         async def call(*arguments: Any, **options: Any) -> Any:
             return await self.call(*arguments, **options)
 
-        context = RoomContext(
-            *(site, None, self.follower.work, call, Settings(), FailureLog(), self.follow_goal, self.handler),
+        worker = WorkerContext(
+            *(Settings(), site, self.settler, call, self.clock, FailureLog(), Mock(), Mock()),
             on_race=self.shown_races.append,
         )
+        context = RoomContext(worker, None, self.follower.work, self.follow_goal, self.handler)
         inbox = Inbox(NAME, context, cast("Any", delivery), lambda: None)
         task = asyncio.create_task(inbox.run())
         try:
