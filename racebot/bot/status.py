@@ -8,7 +8,7 @@ from racebot.ledger import lock
 from racebot.ledger.lock import backups, folder_of, health_timeout, read_heartbeat
 from racebot.ledger.store import Ledger
 from racebot.settings.model import Settings
-from racebot.standings.counting import rating_rules, standing_races
+from racebot.standings.counting import planned_boards
 from racebot.standings.orders import is_skipped
 from racebot.text.format import counted, minute, span
 
@@ -54,7 +54,7 @@ class Status:
 def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
     """Read the state of the worker on a ledger. Raise `LedgerError` if the database cannot be read."""
     boards = ledger.leaderboards.all()
-    rules = rating_rules(settings)
+    planned = planned_boards(settings)
     slugs = sorted({*settings.slugs(), *(board.category for board in boards)})
     beat = read_heartbeat(ledger.path)
     age = None if beat.seen_at is None else now - beat.seen_at
@@ -79,7 +79,7 @@ def status(ledger: Ledger, settings: Settings, now: datetime) -> Status:
             if row.race in counts_at
             else f"{row.race}, finished {minute(row.ended_at)} UTC, not recorded yet"
             for slug in slugs
-            for counts_at in [standing_races(ledger, rules, slug)]
+            for counts_at in [ledger.cases.standing(slug, planned)]
             for row in ledger.cases.polled(slug)
             if not row.over and row.ended_at is not None
             # A race that counts, or was skipped, is followed, too.

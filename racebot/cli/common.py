@@ -31,7 +31,7 @@ from racebot.races.rooms import room_named
 from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.standings import rebuild
-from racebot.standings.counting import rating_rules, standing_races
+from racebot.standings.counting import planned_boards
 from racebot.text.format import counted, minute, to_json
 from racebot.text.parse import did_you_mean
 from racebot.text.safe import printable
@@ -189,13 +189,6 @@ def one_board(boards: Iterable[Leaderboard], name: str | None) -> Leaderboard:
     return chosen[0]
 
 
-def planned_boards(settings: Settings) -> list[Leaderboard]:
-    """Return the leaderboards that the settings name for each category. They may have no race yet."""
-    rules, slugs = rating_rules(settings), settings.slugs()
-    named = [(slug, config) for slug in slugs for config in rules.named_in(slug)]
-    return [config.leaderboard(slug, next(iter(config.goals), "")) for slug, config in named]
-
-
 def no_leaderboard(name: str, known: Iterable[str], what: str = "leaderboard") -> errors.NoSuchEntryError:
     """Return an error that says which names there are."""
     names = list(dict.fromkeys(known))
@@ -278,9 +271,9 @@ def progress_bars(*, transient: bool = False) -> Generator[Callable[..., None]]:
 
 def tell_waiting(settings: Settings, ledger: Ledger) -> None:
     """Say how many races of each category count without a record once their results have stood."""
-    rules = rating_rules(settings)
+    boards = planned_boards(settings)
     for slug in settings.slugs():
-        if found := standing_races(ledger, rules, slug):
+        if found := ledger.cases.standing(slug, boards):
             until = f"{minute(max(found.values()))} UTC"
             wait, need = ("race waits", "it needs") if len(found) == 1 else ("races wait", "they need")
             tell(f"{len(found)} {wait} until {until} ({need} no record)")

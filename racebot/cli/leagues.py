@@ -27,7 +27,7 @@ from racebot.settings import sources
 from racebot.settings.model import Settings
 from racebot.settings.sources import small_text
 from racebot.settings.write import add_table, edit_leaderboards, set_value
-from racebot.standings.counting import rating_rules
+from racebot.standings.counting import planned_boards, rating_rules
 from racebot.standings.events import EventSteps
 from racebot.standings.settle import Settler
 from racebot.text.format import counted, field_names, rows_as_csv, timer
@@ -83,7 +83,7 @@ def event_step(
         elif step == "create":
             if not leaderboard or until is None:
                 raise SettingsError("racebot event create: add --leaderboard NAME and --until DATE")
-            planned = common.planned_boards(settings)
+            planned = planned_boards(settings)
             board = common.one_board([*planned, *ledger.leaderboards.all()], leaderboard)
             _show(ledger, steps.create(name, board, until))
         elif step == "show":

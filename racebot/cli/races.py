@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -24,14 +24,13 @@ from racebot.queries.export_races import counted_results, csv_text, json_text, l
 from racebot.queries.leaderboard import leaderboard_report, races_without_changes
 from racebot.queries.player import player_report
 from racebot.queries.race import race_report
-from racebot.queries.races import kept_from_counting
 from racebot.queries.scores import document, league
 from racebot.queries.standings import listing_of
 from racebot.races.events import is_event
-from racebot.races.rooms import Room, RoomReason, Verdict
+from racebot.races.rooms import Room
 from racebot.settings.model import Settings
 from racebot.standings.backfill import backfill as fetch
-from racebot.standings.counting import RatingRules, rating_rules, unknown_sources
+from racebot.standings.counting import Boards, RatingRules, rating_rules, unknown_sources
 from racebot.standings.follow_settings import apply_settings
 from racebot.standings.settle import PastRacesReport, Settler
 from racebot.text.format import counted
@@ -145,17 +144,19 @@ def show_rooms(
     slugs = [name] if whole else [s for s in slugs if any(c.name in boards for c in rules.named_in(s))]
     if not slugs:
         raise SettingsError(f"no category is set up: add category = ... to the table of {name!r}")
-    oldest, taken = since or utc_now() - timedelta(days=USUAL_DAYS), dict[bool, Mapping[str, str]]()
+    oldest = since or utc_now() - timedelta(days=USUAL_DAYS)
 
-    if settings.database.exists():
-        with Ledger.open_to_read(settings.database) as ledger:
-            taken |= {finished: kept_from_counting(ledger, finished=finished) for finished in (False, True)}
+    async def rooms(site: Site) -> list[Room]:
+        return [room for slug in slugs async for room in rooms_of(site, slug, rules, oldest)]
 
-    async def rows(site: Site) -> list[tables.RoomRow]:
-        rooms = [room for slug in slugs async for room in rooms_of(site, slug, rules, oldest)]
-        return [row for room in rooms for row in _rows(room, rules, boards, taken, whole=whole)]
-
-    tables.print_rooms(console, common.ask_own_site(settings, rows))
+    found = common.ask_own_site(settings, rooms)
+    with ExitStack() as stack:
+        ledger = None
+        if settings.database.exists():
+            ledger = stack.enter_context(Ledger.open_to_read(settings.database))
+            rules = Boards(ledger, rules).rules
+        rows = [row for room in found for row in _rows(room, rules, ledger, None if whole else boards)]
+    tables.print_rooms(console, rows)
 
 
 async def rooms_of(site: Site, slug: str, rules: RatingRules, oldest: datetime) -> AsyncIterator[Room]:
@@ -180,20 +181,17 @@ async def rooms_of(site: Site, slug: str, rules: RatingRules, oldest: datetime) 
 
 
 def _rows(
-    room: Room, rules: RatingRules, boards: set[str], taken: Mapping[bool, Mapping[str, str]], *, whole: bool
+    room: Room, rules: RatingRules, ledger: Ledger | None, boards: Collection[str] | None
 ) -> Iterator[tables.RoomRow]:
-    """Yield a row for each of these leaderboards; for a `whole` category, also for a goal's own.
-
-    `taken` says why rooms are kept from counting, where no record is needed and where one is.
-    """
-    verdicts = [(c, c.rule.judge(room, c.goals)) for c in rules.named_in(room.category) if c.name in boards]
-    own = rules.configs_for(room) if whole else ()
-    verdicts += [(config, Verdict(RoomReason.MATCHES)) for config in own if config.name not in boards]
-    for config, verdict in verdicts:
+    """Yield a row for each leaderboard, or for these alone. Orders in the ledger keep rooms from counting."""
+    for config, verdict in rules.verdicts(room):
+        if boards is not None and config.name not in boards:
+            continue
         why = verdict.reason.value.format(value=verdict.value)
         why += f"; nearest: {verdict.nearest!r}" if verdict.nearest else ""
         why += ", if recorded" if verdict.counts and not config.rule.finished else ""
-        order = taken.get(config.rule.finished, {}).get(room.name) if verdict.counts else None
+        board = config.leaderboard(room.category, room.goal)
+        order = ledger.races.note(board, room.name) if ledger and verdict.counts else None
         fails = bool(order) or not verdict.counts
         yield tables.RoomRow(config.name, fails, order or why, room.name, room.goal)
 

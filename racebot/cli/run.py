@@ -21,6 +21,7 @@ from racebot.ledger.pictures import folder_beside
 from racebot.ledger.store import Ledger
 from racebot.queries.standings import listing_of
 from racebot.settings.model import Settings
+from racebot.standings.counting import planned_boards
 from racebot.text.format import counted, span
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def publication_of(settings: Settings, ledger: Ledger) -> Publication:
         site="" if of_demo else settings.site,
         url=settings.pages_url or "",
         command_prefix=settings.command_prefix if settings.commands else None,
-        planned=common.planned_boards(settings),
+        planned=planned_boards(settings),
         rooms_every=settings.rooms_every,
         export_cards=settings.pages_cards,
         title=settings.pages_title,

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from racebot.ledger.connection import LedgerTable
-from racebot.ledger.rows import RESTORE, read, readable, result_of
+from racebot.ledger.rows import RESTORE, Leaderboard, read, readable, result_of
 from racebot.races.result import RaceResult
 
 
@@ -64,8 +64,13 @@ class Cases(LedgerTable):
         """Return a category's races that the bot watched and that have not ended."""
         return self._select("category = ? AND ended_at IS NULL", category)
 
-    def standing(self, category: str, grace: timedelta) -> dict[str, datetime]:
-        """Return when each race of a category counts whose result has to stand for `grace`, in order."""
+    def standing(self, category: str, boards: Iterable[Leaderboard]) -> dict[str, datetime]:
+        """Return when, at the latest, each race of a category counts whose result has to stand, in order.
+
+        It may have to stand for any of the leaderboards.
+        """
+        graces = (each.rule.grace for each in boards if each.category == category and each.rule.finished)
+        grace = max(graces, default=timedelta(0))
         where = (
             "NOT over AND category = ? AND race NOT IN (SELECT name FROM races) AND stands_since NOT NULL"
             " AND race NOT IN (SELECT race FROM excluded_races WHERE kind = 'skip') ORDER BY stands_since"

@@ -12,8 +12,6 @@ from pydantic import Field
 from pydantic_core import from_json
 
 from racebot.errors import DamagedRaceError
-from racebot.ledger.orders import OrderKind
-from racebot.ledger.races import EXCLUDED, SKIPPED
 from racebot.ledger.rows import RATED_LATER, START, damaged_race, moment_of, parts_of
 from racebot.ledger.store import Ledger
 from racebot.queries import FinishTime, OptionalId, Parts, Place, ShownId
@@ -92,13 +90,6 @@ def races_numbered(ledger: Ledger, leaderboard: int, sequences: Iterable[int]) -
     """Return rated races by their numbers in the sequence."""
     chosen = "AND sequence IN (SELECT value FROM json_each(?))"
     return {row.sequence: row for row in _races(ledger, leaderboard, chosen, json.dumps(list(sequences)))}
-
-
-def kept_from_counting(ledger: Ledger, *, finished: bool) -> dict[str, str]:
-    """Return why rooms do not count by themselves, `finished` where no record is needed."""
-    rooms = {room: f"part of {event}" for room, event in ledger.events.rooms().items()}
-    rooms |= dict.fromkeys(ledger.orders.under(OrderKind.SKIP) if finished else (), SKIPPED)
-    return rooms | dict.fromkeys(ledger.orders.under(OrderKind.EXCLUDE), EXCLUDED)
 
 
 def corrected_at(ledger: Ledger, leaderboard: int, sequences: Iterable[int]) -> dict[int, datetime]:

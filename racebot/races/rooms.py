@@ -53,6 +53,8 @@ class RoomReason(Enum):
     TOO_EARLY = "it started before {value}"
     TOO_LATE = "it started after {value}"
     NOT_LISTED = "not in the list of rooms"
+    NOT_RATED = "goal {value!r} is not one of the goals to rate"
+    EVENT = "part of {value}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,24 +143,32 @@ class RatingRules:
 
     def configs_for(self, room: Room) -> list[LeaderboardConfig]:
         """Return the configurations, each with its name, that choose a room."""
-        if room.name in self.events:
-            return []
-        by_goal = [] if room.custom_goal else self.configs_for_goal(room.category, room.goal)
-        return by_goal + [config for config, verdict in self.judged(room) if verdict.counts]
+        return [config for config, verdict in self.verdicts(room) if verdict.counts]
 
-    def judged(self, room: Room) -> list[tuple[LeaderboardConfig, Verdict]]:
-        """Return each configuration that chooses rooms by more than their goals, with its verdict."""
+    def verdicts(self, room: Room) -> list[tuple[LeaderboardConfig, Verdict]]:
+        """Return the named configurations for a room, with why each chooses it or not, and its goal's own."""
         anything: Any = room
         current = replace(anything, goal=self.current_goal(room))
-        configs = (config for config in self.named_in(room.category) if not config.rule.by_goals_alone)
-        return [(config, config.rule.judge(current, config.goals)) for config in configs]
+        by_goal = [] if room.custom_goal else self.configs_for_goal(room.category, room.goal)
+        found = [(config, Verdict(RoomReason.MATCHES)) for config in by_goal]
+        for config in self.named_in(room.category):
+            if config not in by_goal:
+                verdict = config.rule.judge(current, config.goals)
+                if verdict.counts and config.rule.by_goals_alone:  # it has only events, or `goals` limit it
+                    reason = RoomReason.NOT_RATED if config.goals else RoomReason.NOT_LISTED
+                    verdict = Verdict(reason, current.goal, self.goals.get(room.category, ()))
+                found.append((config, verdict))
+        event = self.events.get(room.name)
+        if event is None:
+            return found
+        return [(c, Verdict(RoomReason.EVENT, event) if each.counts else each) for c, each in found]
 
     def needs_no_record(self, room: Room) -> bool:
         return any(config.rule.finished for config in self.configs_for(room))
 
     def lacks_opener(self, room: Room) -> bool:
         """Return whether a leaderboard depends on who opened a room, and the room's data does not say it."""
-        return any(verdict.reason is RoomReason.OPENER_UNKNOWN for _, verdict in self.judged(room))
+        return any(verdict.reason is RoomReason.OPENER_UNKNOWN for _, verdict in self.verdicts(room))
 
     def listed_rooms(self, category: str) -> list[str]:
         """Return the rooms of a category that leaderboards list by name."""
@@ -310,12 +318,6 @@ class Boards:
         return max([ended_at, *(position.counted_at + TICK for position in last)])
 
 
-def standing_races(ledger: Ledger, rules: RatingRules, category: str) -> dict[str, datetime]:
-    """Return when, at the latest, each race of a category counts whose result has to stand, in order."""
-    finished = (config.rule.grace for config in rules.named_in(category) if config.rule.finished)
-    return ledger.cases.standing(category, max(finished, default=timedelta(0)))
-
-
 def rating_rules(settings: Settings) -> RatingRules:
     """Return which races count on which leaderboard, and how each is rated."""
     is_set = "model" in settings.model_fields_set
@@ -338,6 +340,13 @@ def rating_rules(settings: Settings) -> RatingRules:
     )
     default = LeaderboardConfig(settings.model, settings.parameters, settings.team_races, model_is_set=is_set)
     return RatingRules(default, named, goals)
+
+
+def planned_boards(settings: Settings) -> list[Leaderboard]:
+    """Return the leaderboards that the settings name for each category. They may have no race yet."""
+    rules, slugs = rating_rules(settings), settings.slugs()
+    named = [(slug, config) for slug in slugs for config in rules.named_in(slug)]
+    return [config.leaderboard(slug, next(iter(config.goals), "")) for slug, config in named]
 
 
 def unknown_sources(

@@ -101,7 +101,7 @@ class _Tokens:
             places = {row.player: (listed.places[row.rating], row.points) for row in listed.rows}
         values = [digest.value for digest in digests]
         about = {player: (self._names.get(player), self._profiles.get(player)) for player in places}
-        beside = view.events(board), waiting(view.ledger, board)
+        beside = view.events(board), waiting(view, board)
         everything = _token(own, places, about, *beside, values)
         self._put(everything, board=address.stem)
         for absent in _absent(board):

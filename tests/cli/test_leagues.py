@@ -7,6 +7,7 @@ import random
 import tomllib
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -130,6 +131,15 @@ async def test_rooms_come_with_the_number_that_counts_and_alike_ones_together(
     assert "nearest: 'SGL 2026*'" in done.out
 
 
+async def test_rooms_are_judged_by_the_current_names_of_goals(league: League) -> None:
+    await league.begin("orb*")
+    league.site.category = replace(league.site.category, goals=["Any New"])
+    for each in league.site.rooms.values():
+        each.goal = "Any New" if each.goal == OFFICIAL else each.goal
+    await league.run("backfill")
+    assert "orb: 2 of 3 rooms count" in (await league.run("rooms", "orb")).out
+
+
 async def test_a_league_whose_category_nobody_names_says_so(league: League) -> None:
     Path("racebot.toml").write_text('[[leaderboards]]\nname = "S"\ncustom_goals = "S"\ncounts = "finished"\n')
     done = await league.run("rooms", "S")
@@ -140,17 +150,22 @@ async def test_a_league_whose_category_nobody_names_says_so(league: League) -> N
 async def test_races_that_have_to_stand_first_are_said_to_wait(league: League) -> None:
     play(league.site, "SGL 2026 q2", ["Ann", "Bo"], hours_ago=1.5)
     ended = max(room.ended_at for room in league.site.rooms.values() if room.ended_at)
-    until = f"1 race waits until {ended + timedelta(hours=1):%Y-%m-%d %H:%M} UTC"
     begun = await league.begin()
-    assert until in begun.out
+    assert f"1 race waits until {ended + timedelta(hours=1):%Y-%m-%d %H:%M} UTC" in begun.out
+    table = Path("racebot.toml").read_text()
+    other = table.replace("SGL 2026", "Other").replace("1 h", "5 h")
+    Path("racebot.toml").write_text(table + other)
+    at = f"{ended + timedelta(hours=5):%Y-%m-%d %H:%M}"
+    until = f"1 race waits until {at} UTC"
     assert "1 waiting, 2 not counted" in begun.out
     assert until in (await league.run("leaderboard")).out
     status = await league.run("status")
     assert "Finished, to be counted: 1" in status.out
-    assert f"waits until {ended + timedelta(hours=1):%Y-%m-%d %H:%M} UTC (it needs no record)" in status.out
+    assert f"waits until {at} UTC (it needs no record)" in status.out
     await league.run("export-site", "site")
     page = next(Path("site/leaderboards").rglob("sgl-2026.html"))
-    assert "1 race of this category waits until" in page.read_text()
+    waits = page.read_text().partition("1 race of this category waits until")[2][:80]
+    assert at in waits.replace("T", " "), waits
     waiting = next(room.name for room in league.site.rooms.values() if room.goal.endswith("q2"))
     await league.run("count", waiting)
     assert "2 unchanged, 2 not" in (await league.run("backfill")).out

@@ -12,7 +12,7 @@ from racebot.ledger.rows import TEAM_RACE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
-from racebot.races.rooms import Carry
+from racebot.races.rooms import Carry, RoomReason, RoomRule
 from racebot.standings.counting import LeaderboardConfig, RatingRules, unknown_sources
 from racebot.standings.follow_settings import apply_settings, follow_renames
 from racebot.standings.rater import NOBODY_FINISHED, TOO_FEW, UNCOMPARABLE, UNSUITED
@@ -200,6 +200,29 @@ def test_named_leaderboards_take_the_goals_they_list() -> None:
     ]
     assert [b.name for b in rules.leaderboards(room("Any Orb", "cup"))] == ["Season", "Sprint"]
     assert [(b.name, b.goals) for b in rules.leaderboards(room("No Orbs"))] == [("No Orbs", ("No Orbs",))]
+
+
+def test_each_named_leaderboard_says_why_it_chooses_a_room_or_not() -> None:
+    season, sprint = (replace(SIMPLE, name=name, goals=(name,)) for name in ("Season", "Sprint"))
+    events_only = replace(SIMPLE, name="Events")
+    listed = replace(SIMPLE, name="List", rule=RoomRule(rooms=("orb/room", "orb/part")))
+    rules = RatingRules(
+        SIMPLE, (season, sprint, events_only, listed), {CATEGORY: frozenset(["New", "Other"])}
+    ).with_renamed({CATEGORY: {"Season": "New"}})
+    rules = replace(rules, events={"orb/part": "orb/event-cup"})
+
+    def reasons(goal: str, slug: str = "room") -> list[RoomReason]:
+        verdicts = rules.verdicts(room(goal, slug=slug))
+        found = {config.name: verdict.reason for config, verdict in verdicts}
+        return [found.pop(each.name) for each in rules.named] + [*found.values()]
+
+    matches, goal, unlisted, chosen = (
+        RoomReason[each] for each in ("MATCHES", "GOAL", "NOT_LISTED", "LISTED")
+    )
+    assert reasons("Season") == reasons("New") == [matches, goal, unlisted, chosen]
+    assert reasons("Sprint") == [goal, RoomReason.NOT_RATED, unlisted, chosen]
+    assert reasons("Other") == [goal, goal, unlisted, chosen, matches]
+    assert reasons("New", "part") == [RoomReason.EVENT, goal, unlisted, RoomReason.EVENT]
 
 
 @pytest.mark.parametrize(

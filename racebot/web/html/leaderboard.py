@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 from racebot.addresses import PAGE_SIZE, RACES, RATINGS, BadQueryError, day_in, link, whole_number
 from racebot.ledger.rows import Standing
-from racebot.ledger.store import Ledger
 from racebot.queries import leaderboard as queries
 from racebot.queries.leaderboard import places_over_time
 from racebot.queries.player import last_results
@@ -131,7 +130,7 @@ def leaderboard_page(request: PageRequest, board: Board) -> Content:
         league=league,
         racers=racers,
         coming=coming,
-        waiting=waiting(view.ledger, board),
+        waiting=waiting(view, board),
     )
 
 
@@ -168,7 +167,7 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
         report=report,
         first=first,
         tab="Ratings" if scored else "Leaderboard",
-        waiting=waiting(view.ledger, board) if number == 1 and choice.at is None else [],
+        waiting=waiting(view, board) if number == 1 and choice.at is None else [],
         choice=choice,
         columns=COLUMNS,
         sort_by=lambda column: first + choice.sorted_by(column),
@@ -182,10 +181,12 @@ def ratings_page(request: PageRequest, board: Board, page: int = 1) -> Content:
     )
 
 
-def waiting(ledger: Ledger, board: Board) -> list[datetime]:
-    """Return when each race counts that needs no record, but has to stand first."""
-    rule = board.stored.rule
-    return [*ledger.cases.standing(board.category, rule.grace).values()] if rule.finished else []
+def waiting(view: LedgerView, board: Board) -> list[datetime]:
+    """Return when, at the latest, each race of the category counts that needs no record, but has to stand."""
+    if not board.stored.rule.finished:
+        return []
+    boards = [board.stored, *view.publication.planned]
+    return [*view.ledger.cases.standing(board.category, boards).values()]
 
 
 def pager(number: int, count: int, page_link: Callable[[int], str]) -> list[PageLink]:
