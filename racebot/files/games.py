@@ -51,73 +51,95 @@ class Lines:
 
 def two_players(header: Header) -> Lines | None:
     """Read rows that are a race of two: `winner, loser`, or `white, black, result` of players or teams."""
-    below = header.below
     if not (pair := header.pair()):
         return None
-    names = ["+".join(header.names[at] for at in side) for side in pair]
-    twins = [at for at, name in enumerate(header.plain) if name in KNOWN["scores"]]
-    for number, at in enumerate(twins if len(twins) == 2 else (), start=1):
-        header.plain[at] = f"score {number}"
-    alike = [name for name in header.plain if name.endswith(" winner")]
-    winner, draw = header.find(*KNOWN["winner"], *alike[:1]), header.find("draw", "drawn", "tie")
-    forfeit = header.find("forfeit", "walkover", "wo", "w o", "forfait")
-    sides = [plain(_NUMBER.sub("", name.partition("+")[0]) if "+" in name else name) for name in names]
-    sides = [side.removesuffix(" name").removesuffix("team").strip() for side in sides]
-    scores = [
-        header.find(*(form.format(name) for name in each for form in _SCORES))
-        for each in zip(names, sides, (side.split()[-1] for side in sides), "12", strict=True)
-    ]
-    results = _RESULTS | ({"h": _FIRST, "a": _SECOND} if sides == ["home", "away"] else {})
-    by_score = None not in scores and "result" not in header.at
-    result = header.at.get("result", (header.find(*KNOWN["of_two"]),))
-    used = {at for at in (*chain(*pair), *result, *scores, winner, draw, forfeit) if at is not None}
-    told = [at for at in (scores if by_score else result) if at is not None]
-    free = {*range(len(header.names))} - used - header.used
-    told = told or [at for at in sorted(free) if are_scores(row[at] for row in below)]
-    scored = are_scores(row[at] for row in below for at in told)
-    draws = SIGNS["true"] | SIGNS["drawn"]
-    members = _members(_player(row, side) for row in below for side in pair)
+    games = _Games(header, pair)
+    one, two = games.names
+    note = f"each line is a race of two, {one!r} and {two!r}"
+    return Lines(games.lines, header.titles(*_OF_RACE), games.used, note, each_is_race=True)
 
-    def places(row: Sequence[str]) -> tuple[str, str] | None:
-        """Return the places of the two, or None if they did not play."""
-        one, two = (_player(row, side) for side in pair)
-        walkover = any(row[at].lower().replace(" ", "") in SIGNS["walkover"] for at in told)
-        walkover |= forfeit is not None and row[forfeit].lower() in SIGNS["true"] | SIGNS["walkover"]
-        if walkover or cells.is_nobody(one) or cells.is_nobody(two):
-            return None
-        if sides[0] in KNOWN["winner"]:
-            return _EQUAL if draw is not None and row[draw].lower() in draws else _FIRST
-        if winner is not None and not cells.is_nobody(row[winner]):
-            won = _DRAWN | _WINNERS | {plain(names[0]): _FIRST, plain(names[1]): _SECOND}
-            won |= {two.casefold(): _SECOND, one.casefold(): _FIRST}
-            text = row[winner].casefold()
-            if not (found := won.get(text) or won.get(plain(text))):
-                name = reprlib.repr(row[winner])
-                raise BadCellError("winner", f"{name} is neither of the players, nor draw")
-            return found
-        if not told and winner is None:
-            raise BadCellError("result", "no column result or winner: add one, or --columns result=ONE+TWO")
-        texts = [text for at in told if (text := row[at]).lower() not in UNPLAYED]
-        if scored:  # a word in place of a score says that there was no game
-            texts = [text for text in texts if _HAS_DIGIT.search(text) or text.lower() in results]
-        known = results | {plain(two): _SECOND, plain(one): _FIRST}
-        return _of_score(texts, known) if texts and (scored or len(texts) == len(told)) else None
 
-    def lines(_: int, row: list[str]) -> Iterator[Line]:
-        if (found := places(row)) is None:
-            said = [row[at] for at in chain(told, *pair) if row[at] and cells.is_nobody(row[at])]
-            said += [row[at] for at in told if not _HAS_DIGIT.search(row[at])]
+class _Games:
+    """Games of two: the columns of the sides, and of the winner, the result, or a score each (`told`)."""
+
+    def __init__(self, header: Header, pair: Sequence[tuple[int, ...]]) -> None:
+        self._header, self._pair, below = header, pair, header.below
+        self.names = ["+".join(header.names[at] for at in side) for side in pair]
+        twins = [at for at, name in enumerate(header.plain) if name in KNOWN["scores"]]
+        for number, at in enumerate(twins if len(twins) == 2 else (), start=1):
+            header.plain[at] = f"score {number}"
+        alike = [name for name in header.plain if name.endswith(" winner")]
+        self._winner, self._draw = (
+            header.find(*KNOWN["winner"], *alike[:1]),
+            header.find("draw", "drawn", "tie"),
+        )
+        self._forfeit = header.find("forfeit", "walkover", "wo", "w o", "forfait")
+        sides = [
+            plain(_NUMBER.sub("", name.partition("+")[0]) if "+" in name else name) for name in self.names
+        ]
+        self._sides = [side.removesuffix(" name").removesuffix("team").strip() for side in sides]
+        self._results = _RESULTS | ({"h": _FIRST, "a": _SECOND} if self._sides == ["home", "away"] else {})
+        scores = self._scores()
+        result = header.at.get("result", (header.find(*KNOWN["of_two"]),))
+        by_score = None not in scores and "result" not in header.at
+        known = (*chain(*pair), *result, *scores, self._winner, self._draw, self._forfeit)
+        self.used = {at for at in known if at is not None}
+        told = [at for at in (scores if by_score else result) if at is not None]
+        free = sorted({*range(len(header.names))} - self.used - header.used)
+        self._told = told or [at for at in free if are_scores(header.column(at))]
+        self._scored = are_scores(row[at] for row in below for at in self._told)
+        self._members = _members(_player(row, side) for row in below for side in pair)
+        self.used |= {*self._told}
+
+    def _scores(self) -> list[int | None]:
+        """Return the columns of the two scores, such as `White score`, `Home goals` or `Score 1`."""
+        lasts = (side.split()[-1] for side in self._sides)
+        return [
+            self._header.find(*(form.format(name) for name in each for form in _SCORES))
+            for each in zip(self.names, self._sides, lasts, "12", strict=True)
+        ]
+
+    def lines(self, _: int, row: list[str]) -> Iterator[Line]:
+        """Yield a line for each player, or one with the word that says that the game was not played."""
+        if (found := self._places(row)) is None:
+            said = [row[at] for at in chain(self._told, *self._pair) if row[at] and cells.is_nobody(row[at])]
+            said += [row[at] for at in self._told if not _HAS_DIGIT.search(row[at])]
             yield from [{"unplayed": word} for word in filter(None, said[:1])]
             return
-        line = header.texts(row, *_OF_RACE)
-        for side, place in zip(pair, found, strict=True):
+        line = self._header.texts(row, *_OF_RACE)
+        for side, place in zip(self._pair, found, strict=True):
             name = _player(row, side)
-            own = [row[at] for at in side if row[at]] if side[1:] else members.get(name, [name])
+            own = [row[at] for at in side if row[at]] if side[1:] else self._members.get(name, [name])
             team = {"team": name} if own[1:] else {}
             yield from (line | {"player": each, "place": place} | team for each in own)
 
-    note = f"each line is a race of two, {names[0]!r} and {names[1]!r}"
-    return Lines(lines, header.titles(*_OF_RACE), used.union(told), note, each_is_race=True)
+    def _places(self, row: Sequence[str]) -> tuple[str, str] | None:
+        """Return the places of the two, or None if they did not play."""
+        one, two = (_player(row, side) for side in self._pair)
+        forfeit, draw = ("" if at is None else row[at].lower() for at in (self._forfeit, self._draw))
+        walkover = any(row[at].lower().replace(" ", "") in SIGNS["walkover"] for at in self._told)
+        if walkover or forfeit in SIGNS["true"] | SIGNS["walkover"] or any(map(cells.is_nobody, (one, two))):
+            return None
+        if self._sides[0] in KNOWN["winner"]:
+            return _EQUAL if draw in SIGNS["true"] | SIGNS["drawn"] else _FIRST
+        if self._winner is not None and not cells.is_nobody(row[self._winner]):
+            return self._won(row[self._winner], one, two)
+        if not self._told and self._winner is None:
+            raise BadCellError("result", "no column result or winner: add one, or --columns result=ONE+TWO")
+        texts = [text for at in self._told if (text := row[at]).lower() not in UNPLAYED]
+        if self._scored:  # a word in place of a score says that there was no game
+            texts = [text for text in texts if _HAS_DIGIT.search(text) or text.lower() in self._results]
+        known = self._results | {plain(two): _SECOND, plain(one): _FIRST}
+        return _of_score(texts, known) if texts and (self._scored or len(texts) == len(self._told)) else None
+
+    def _won(self, winner: str, one: str, two: str) -> tuple[str, str]:
+        """Return the places by the name of the winner, or of a side."""
+        won = _DRAWN | _WINNERS | dict(zip(map(plain, self.names), (_FIRST, _SECOND), strict=True))
+        won |= {two.casefold(): _SECOND, one.casefold(): _FIRST}
+        if not (found := won.get(winner.casefold()) or won.get(plain(winner))):
+            problem = f"{reprlib.repr(winner)} is neither of the players, nor draw"
+            raise BadCellError("winner", problem)
+        return found
 
 
 def _player(row: Sequence[str], columns: Iterable[int]) -> str:

@@ -18,20 +18,33 @@ from racebot.text.format import counted
 
 _FAR_BEHIND, _SLOWEST = 1.5, 30
 """A last time this many times the one before may be no finish, and the first, in another unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """The column that may mean another thing, the fix if so, and a column that answers the question, too.
+
+    If it is `sure`, one race is enough to ask. Otherwise most races need to have it.
+    """
+
+    column: str
+    fix: str
+    answer: str = "cells"
+    sure: bool = False
+
+
 _SHARED = "add {by_race} if of several races or classes, or --columns team=NAME if of teams"
 DOUBTS = {
-    "looks like gaps after the first": ("time", "write +0:12, or sort the lines by time"),
-    "equal in each race, as a time of day": ("time", "add --columns time= to leave it out"),
-    "from the longest to the shortest": ("time", "add a column place if the longest wins"),
-    "1, 2, 3 in each race": ("score", "if these are places, add --columns place={0}"),
-    "from the lowest to the highest": ("score", "add --lowest-wins if less is better"),
-    "two places 1 before a place 2": ("place", _SHARED),
-    "two places 1 and two places 2 in a race": ("place", _SHARED),
-    "one entrant a race": ("ended_at", "add --columns date= if all are one race"),
+    "looks like gaps after the first": Doubt("time", "write +0:12, or sort the lines by time"),
+    "equal in each race, as a time of day": Doubt("time", "add --columns time= to leave it out"),
+    "from the longest to the shortest": Doubt("time", "add a column place if the longest wins"),
+    "1, 2, 3 in each race": Doubt("score", "if these are places, add --columns place={0}"),
+    "from the lowest to the highest": Doubt("score", "add --lowest-wins if less is better"),
+    "two places 1 before a place 2": Doubt("place", _SHARED, "race"),
+    "two places 1 and two places 2 in a race": Doubt("place", _SHARED, sure=True),
+    "one entrant a race": Doubt("ended_at", "add --columns date= if all are one race"),
 }
-"""What is wrong with races of a file, the column, and the fix if it does not mean what is usual."""
-SURE = {"two places 1 and two places 2 in a race"}
-"""What is asked about if one race has it. Of others, most races need to."""
+"""What is wrong with most races of a file."""
 
 
 @dataclass(slots=True)
@@ -66,19 +79,42 @@ class Ranking:
         """
         own = [each.entrant for each in finishers]
         self.doubts["races"] += bool(own)
-        leader, *rest = [each.finish_time for each in own if each.finish_time is not None] or [0]
-        as_gaps = len(own) > 2 and rest and leader > 2 * max(rest) and rest == sorted(rest)
-        first = min((each.finish_time for each in own if each.finish_time is not None), default=None)
+        as_gaps = self._settle_gaps(finishers)
+        laps_differ = len({each.behind for each in finishers}) > 1
+        timed = not laps_differ and all(each.finish_time is not None for each in own)
+        self._look_at_places(finishers, timed=timed)
+        if all(each.place for each in own):
+            timed = timed and (self._agrees(finishers) or self.options.by_time)
+        elif timed:
+            self._look_at_times([each.finish_time or 0 for each in own], as_gaps=as_gaps)
+            for entrant in own:
+                entrant.place = None
+        else:
+            order = sorted(keys := self._keys(finishers))
+            for entrant, key in zip(own, keys, strict=True):
+                entrant.place = 1 + bisect_left(order, key)
+        for entrant in own:
+            entrant.finish_time = entrant.finish_time if timed else None
+
+    def _settle_gaps(self, finishers: Sequence[Result]) -> bool:
+        """Add gaps in time to the first time, and return whether times look like gaps after the first."""
+        times = [time for each in finishers if (time := each.entrant.finish_time) is not None]
+        leader, *rest = times or [0]
+        first = min(times, default=None)
         if first == 0 and not any(each.behind for each in finishers):
             line = next(each.number for each in finishers if each.entrant.finish_time == 0)
             fix = "write DNF or DNS, or say --words dnf=0:00:00, with the zero as written"
-            fix = "add --columns time= to rank by places" if all(each.place for each in own) else fix
+            placed = all(each.entrant.place for each in finishers)
+            fix = "add --columns time= to rank by places" if placed else fix
             raise BadCellError("time", f"a time is zero in line {line}: {fix}")
         for each in finishers:
             if each.behind and not each.behind[0] and first is not None:
                 each.entrant.finish_time, each.behind = first + each.behind[1], None  # laps stay
-        laps_differ = len({each.behind for each in finishers}) > 1
-        timed = not laps_differ and all(each.finish_time is not None for each in own)
+        return len(finishers) > 2 and bool(rest) and leader > 2 * max(rest) and rest == sorted(rest)
+
+    def _look_at_places(self, finishers: Sequence[Result], *, timed: bool) -> None:
+        """Note doubts about places, and refuse a finisher without one whose time beats that of another."""
+        own = [each.entrant for each in finishers]
         places = [each.place for each in own if each.place]
         if places:
             shared = places.count(1) > 1 and 2 in places and not any(each.team for each in own)
@@ -94,29 +130,21 @@ class Ranking:
             problem = f"empty in line {faster[0]}, though its time is better than that of a place"
             fix = "write DNF, name the column that says so by --columns status=NAME, or let times decide"
             raise BadCellError("place", f"{problem}: {fix} by --columns place=")
-        if len(places) == len(own):
-            timed = timed and (self._agrees(finishers) or self.options.by_time)
-        else:
-            keys = [()] * len(own) if timed else self._keys(finishers)
-            order = sorted(keys)
-            for entrant, key in zip(own, keys, strict=True):
-                entrant.place = None if timed else 1 + bisect_left(order, key)
-            if timed:
-                times = [each.finish_time or 0 for each in own]
-                alike = times.count(last := max(times, default=0))
-                before = max((time for time in times if time < last), default=last)
-                if last > _FAR_BEHIND * before and (alike > 1 or last % 60_000_000 == 59_000_000):
-                    self.signs[str(timedelta(microseconds=last))] += alike
-                mixed = 0 < _SLOWEST * min(times) < max(times)
-                if mixed and not as_gaps and self.options.columns.keys().isdisjoint({"time", "cells"}):
-                    fix = "write h:mm:ss in all lines, or DNF, or add --columns time=NAME if they are right"
-                    raise BadCellError("time", f"times differ by more than a factor of {_SLOWEST}: {fix}")
-                several, falls = len({*times}), times == sorted(times, reverse=True) and not as_gaps
-                self.doubts["looks like gaps after the first"] += bool(as_gaps)
-                self.doubts["equal in each race, as a time of day"] += several == 1 < len(own)
-                self.doubts["from the longest to the shortest"] += several > 3 and falls
-        for entrant in own:
-            entrant.finish_time = entrant.finish_time if timed else None
+
+    def _look_at_times(self, times: Sequence[int], *, as_gaps: bool) -> None:
+        """Note doubts about times without places, and refuse those that differ too much."""
+        alike = times.count(last := max(times, default=0))
+        before = max((time for time in times if time < last), default=last)
+        if last > _FAR_BEHIND * before and (alike > 1 or last % 60_000_000 == 59_000_000):
+            self.signs[str(timedelta(microseconds=last))] += alike
+        mixed = 0 < _SLOWEST * min(times, default=0) < last
+        if mixed and not as_gaps and self.options.columns.keys().isdisjoint({"time", "cells"}):
+            fix = "write h:mm:ss in all lines, or DNF, or add --columns time=NAME if they are right"
+            raise BadCellError("time", f"times differ by more than a factor of {_SLOWEST}: {fix}")
+        several, falls = len({*times}), times == sorted(times, reverse=True) and not as_gaps
+        self.doubts["looks like gaps after the first"] += as_gaps
+        self.doubts["equal in each race, as a time of day"] += several == 1 < len(times)
+        self.doubts["from the longest to the shortest"] += several > 3 and falls
 
     def key(self, result: Result) -> tuple[Any, ...]:
         """Return a key by which a better result of a race comes first."""

@@ -7,7 +7,7 @@ import re
 import reprlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, count, groupby
 from pathlib import Path
@@ -20,7 +20,7 @@ from racebot.files.entrants import Find
 from racebot.files.layout import Grid, recognized
 from racebot.files.nested import Record
 from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions, few
-from racebot.files.ranking import DOUBTS, SURE
+from racebot.files.ranking import DOUBTS
 from racebot.files.rows import File, Rows, visible
 from racebot.files.table import FIRST_DAY, TableReader
 from racebot.races.result import Entrant, RaceResult
@@ -54,59 +54,81 @@ def read_races(*paths: Path | File, options: ReadOptions = DEFAULT, **given: Any
     """
     options = replace(options, **given)
     files = [file for path in paths for file in (_files(path) if isinstance(path, Path) else [path])]
-    people = PlayerNames(exact=options.exact_names)
-    results: list[RaceResult] = []
-    factors: dict[tuple[str, str], str] = {}
-    notes: list[str] = []
-    left_out: Counter[str] = Counter()
-    doubts: Counter[str] = Counter()
-    columns: Mapping[str, str] = {}
-    tables: dict[str, tuple[Path, Grid]] = {}  # the first with each doubt
-    of_tables: list[RaceResult] = []
-    ended: defaultdict[datetime, Iterator[int]] = defaultdict(count)
     opened = (each if isinstance(each, File) else File.open(each) for each in files)
-    for file, several in _sheets(opened, options, notes, len(files) > 1):
-        found = _races_or_table(file, options, left_out)
-        if isinstance(found, list):
-            named = [each for each in found if options.goal in {None, each.goal}]
-            results += named
-            if len(named) < len(found):
-                notes.append(f"{file.path.name}: {len(found) - len(named)} races of other goals")
-            continue
-        prefix = file.path.stem if several and "recorded" not in found.lines.columns else ""
-        reader = TableReader(found, options, people, ended, prefix=prefix, first=len(results))
-        results += (read := reader.read())
-        of_tables += read
-        factors |= reader.factors
-        notes += [f"{file.path.name}: {note}" for note in reader.notes]
-        columns, doubts = found.lines.columns, doubts + reader.ranking.doubts
-        tables = dict.fromkeys(+reader.ranking.doubts, (file.path, found)) | tables
-        if "race" not in columns and len(read) > 1:
-            doubts["one entrant a race"] += sum(len(each.entrants) == 1 for each in read)
-    if 0 < doubts["races"] <= 2 * doubts["without a first"]:
-        column, races = columns.get("place", "place"), counted(doubts["without a first"], "race")
-        scores = f"if more is better, add --columns score={column}; if less is, add --lowest-wins to it"
-        fix = f"{scores}; if these are parts of one race, join files, or add --columns race="
-        raise PayloadError(f"{file.path}, column {column}: {races} without a place 1: {fix}")
-    for what, (ours, fix) in DOUBTS.items():
-        sure = what in SURE
-        told = options.columns.keys() & {ours, "cells" if sure or ours != "place" else "race"}
-        often = doubts[what] > (0 if sure else doubts["races"] / 2)
-        if often and not told and not (options.lowest_wins and ours == "score"):
-            column, own = columns.get(ours, ours), ours if ours in columns else "cells"
-            path, table = tables.get(what, (file.path, None))
-            by_race = table.header.by_race() if table else "--columns race=NAME"
-            way = fix.format(column, by_race=by_race)
-            raise PayloadError(f"{path}, column {column}: {what}: {way}; if not, {own}={column}")
+    reading = _Reading(options, PlayerNames(exact=options.exact_names))
+    for file, several in _sheets(opened, options, reading.notes, len(files) > 1):
+        reading.add(file, several=several)
+    reading.ask()
+    results, left_out = reading.results, reading.left_out
     if not results and left_out:
         reason, times = left_out.most_common(1)[0]
-        raise PayloadError(f"{file.path}: no result to read: {times} {reason}")
+        raise PayloadError(f"{reading.path}: no result to read: {times} {reason}")
     if options.unrecorded:
         results = [replace(each, recorded=True) for each in results]
-    of_tables.sort(key=lambda race: race.ended_at)
+    of_tables = sorted(reading.of_tables, key=lambda race: race.ended_at)
     ends = zip(("first", "last"), (of_tables[:1], of_tables[1:][-1:]), strict=True)
     shown = [f"{end} race: {_as_read(race)}" for end, races in ends for race in races]
-    return RaceFiles(tuple(results), factors, (*notes, *people.notes(), *shown), left_out)
+    notes = (*reading.notes, *reading.people.notes(), *shown)
+    return RaceFiles(tuple(results), reading.factors, notes, left_out)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The races of the files that are read so far, those `of_tables`, and the first table with each doubt."""
+
+    options: ReadOptions
+    people: PlayerNames
+    path: Path = Path()
+    results: list[RaceResult] = field(default_factory=list)
+    of_tables: list[RaceResult] = field(default_factory=list)
+    factors: dict[tuple[str, str], str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    doubts: Counter[str] = field(default_factory=Counter)
+    tables: dict[str, Grid] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    ended: defaultdict[datetime, Iterator[int]] = field(default_factory=lambda: defaultdict(count))
+
+    def add(self, file: File, *, several: bool) -> None:
+        """Read a file, whose name begins those of its races if there are `several`."""
+        self.path, goal = file.path, self.options.goal
+        found = _races_or_table(file, self.options, self.left_out)
+        if isinstance(found, list):
+            named = [each for each in found if goal in {None, each.goal}]
+            self.results += named
+            if len(named) < len(found):
+                self.notes.append(f"{file.path.name}: {len(found) - len(named)} races of other goals")
+            return
+        self.columns = found.lines.columns
+        prefix = file.path.stem if several and "recorded" not in self.columns else ""
+        first = len(self.results)
+        reader = TableReader(found, self.options, self.people, self.ended, prefix=prefix, first=first)
+        self.results += (read := reader.read())
+        self.of_tables += read
+        self.factors |= reader.factors
+        self.notes += [f"{file.path.name}: {note}" for note in reader.notes]
+        doubts = reader.ranking.doubts
+        if "race" not in self.columns and len(read) > 1:
+            doubts["one entrant a race"] += sum(len(each.entrants) == 1 for each in read)
+        self.doubts += doubts
+        self.tables = dict.fromkeys(+doubts, found) | self.tables
+
+    def ask(self) -> None:
+        """Raise a PayloadError if results most likely mean another thing, unless options say how."""
+        told, lowest_wins = self.options.columns.keys(), self.options.lowest_wins
+        if 0 < self.doubts["races"] <= 2 * self.doubts["without a first"]:
+            place, races = self.columns.get("place", "place"), counted(self.doubts["without a first"], "race")
+            fix = f"if more is better, add --columns score={place}; if less is, add --lowest-wins to it"
+            fix += "; if these are parts of one race, join files, or add --columns race="
+            raise PayloadError(f"{self.path}, column {place}: {races} without a place 1: {fix}")
+        for what, doubt in DOUBTS.items():
+            column, answers = self.columns.get(doubt.column, doubt.column), {doubt.column, doubt.answer}
+            often = self.doubts[what] > (0 if doubt.sure else self.doubts["races"] / 2)
+            if often and not told & answers and not (lowest_wins and doubt.column == "score"):
+                table = self.tables[what]
+                fix = doubt.fix.format(column, by_race=table.header.by_race())
+                own = doubt.column if doubt.column in self.columns else "cells"
+                raise PayloadError(f"{table.path}, column {column}: {what}: {fix}; if not, {own}={column}")
 
 
 def _sheets(
