@@ -154,11 +154,8 @@ class LineReader:
         words = list(dict.fromkeys(word for _, word in self._unsure))
         if self._says_done or not words:
             return None
-        first = {word for result, word in self._unsure if result.entrant.place == 1}
-        won, out = ("|".join(word for word in words if (word in first) == wins) for wins in (True, False))
-        other = f"done={won}" + (f",dnf={out}" if out else "") if won else f"dnf={out}"
-        ways = " or ".join(map(cells.quoted, dict.fromkeys([other, f"done={'|'.join(words)}"])))
-        fix = f"say what it means, as in --words {ways}, or add --columns status="
+        ways = " or ".join(cells.quoted(f"{means}={'|'.join(words)}") for means in ("done", "dnf"))
+        fix = f"say what each means, as in --words {ways}, or add --columns status="
         return self._unsure[0][0].number, f"{few(words, 5)} not understood: {fix}"
 
     def _read_attempt(self, entrant: Entrant, line: Line, find: Find) -> None:

@@ -65,9 +65,6 @@ class _Games:
     def __init__(self, header: Header, pair: Sequence[tuple[int, ...]]) -> None:
         self._header, self._pair, below = header, pair, header.below
         self.names = ["+".join(header.names[at] for at in side) for side in pair]
-        twins = [at for at, name in enumerate(header.plain) if name in KNOWN["scores"]]
-        for number, at in enumerate(twins if len(twins) == 2 else (), start=1):
-            header.plain[at] = f"score {number}"
         alike = [name for name in header.plain if name.endswith(" winner")]
         self._winner, self._draw = (
             header.find(*KNOWN["winner"], *alike[:1]),

@@ -117,14 +117,10 @@ class Header:
 
     def _known(self, ours: str, names: Sequence[str]) -> tuple[int, ...]:
         """Return the column with a known name, for dates perhaps one that is named as the race, too."""
-        found = self._unclaimed(names)
-        if ours == "ended_at":
-            races = {*self.at.get("race", ())}
-            found = found or tuple(at for at in [self.find(*names)] if at in races)
-            unsure = [at for at in found if at in races or self.plain[at] == "data"]
-            texts = filter(None, chain(*map(self.column, unsure)))
-            return found if all(map(cells.is_date, texts)) else ()
-        return found
+        if (found := self._unclaimed(names)) or ours != "ended_at":
+            return found
+        shared = [at for at in [self.find(*names)] if at is not None and at in self.at.get("race", ())]
+        return tuple(at for at in shared if all(map(cells.is_date, filter(None, self.column(at)))))
 
     def _unclaimed(self, names: Iterable[str]) -> tuple[int, ...]:
         """Return the position of the first of these names that stands for nothing else yet, or none."""

@@ -22,7 +22,6 @@ from racebot.files.header import Header
 from racebot.files.options import RESULTS, Layout, ReadOptions, by_columns, few, padded, plain, two_lines
 from racebot.files.rows import MOST_COLUMNS, Row, Rows
 from racebot.files.wide import (
-    players_of_places,
     players_of_races,
     races_of_players,
     wide,
@@ -204,7 +203,6 @@ def _where(header: Header) -> dict[int, AbstractSet[str]]:
 _LAYOUTS = (
     two_players,
     in_order,
-    players_of_places,
     races_of_players,
     players_of_races,
 )

@@ -18,33 +18,20 @@ from racebot.text.format import counted
 
 _FAR_BEHIND, _SLOWEST = 1.5, 30
 """A last time this many times the one before may be no finish, and the first, in another unit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """The column that may mean another thing, the fix if so, and a column that answers the question, too.
-
-    If it is `sure`, one race is enough to ask. Otherwise most races need to have it.
-    """
-
-    column: str
-    fix: str
-    answer: str = "cells"
-    sure: bool = False
-
-
 _SHARED = "add {by_race} if of several races or classes, or --columns team=NAME if of teams"
 DOUBTS = {
-    "looks like gaps after the first": Doubt("time", "write +0:12, or sort the lines by time"),
-    "equal in each race, as a time of day": Doubt("time", "add --columns time= to leave it out"),
-    "from the longest to the shortest": Doubt("time", "add a column place if the longest wins"),
-    "1, 2, 3 in each race": Doubt("score", "if these are places, add --columns place={0}"),
-    "from the lowest to the highest": Doubt("score", "add --lowest-wins if less is better"),
-    "two places 1 before a place 2": Doubt("place", _SHARED, "race"),
-    "two places 1 and two places 2 in a race": Doubt("place", _SHARED, sure=True),
-    "one entrant a race": Doubt("ended_at", "add --columns date= if all are one race"),
+    "looks like gaps after the first": ("time", "cells", "write +0:12, or sort the lines by time"),
+    "equal in each race, as a time of day": ("time", "cells", "add --columns time= to leave it out"),
+    "from the longest to the shortest": ("time", "cells", "add a column place if the longest wins"),
+    "1, 2, 3 in each race": ("score", "cells", "if these are places, add --columns place={0}"),
+    "from the lowest to the highest": ("score", "cells", "add --lowest-wins if less is better"),
+    "two places 1 before a place 2": ("place", "race", _SHARED),
+    "two places 1 and two places 2 in a race": ("place", "cells", _SHARED),
+    "one entrant a race": ("ended_at", "cells", "add --columns date= if all are one race"),
 }
-"""What is wrong with most races of a file."""
+"""What is wrong with races of a file: the column, another one that answers it, and the fix if it is wrong."""
+SURE = {"two places 1 and two places 2 in a race"}
+"""What is asked about if one race has it. Of others, most races need to."""
 
 
 @dataclass(slots=True)

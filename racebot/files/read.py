@@ -20,7 +20,7 @@ from racebot.files.entrants import Find
 from racebot.files.layout import Grid, recognized
 from racebot.files.nested import Record
 from racebot.files.options import ATTEMPTS, DEFAULT, ReadOptions, few
-from racebot.files.ranking import DOUBTS
+from racebot.files.ranking import DOUBTS, SURE
 from racebot.files.rows import File, Rows, visible
 from racebot.files.table import FIRST_DAY, TableReader
 from racebot.races.result import Entrant, RaceResult
@@ -121,13 +121,12 @@ class _Reading:
             fix = f"if more is better, add --columns score={place}; if less is, add --lowest-wins to it"
             fix += "; if these are parts of one race, join files, or add --columns race="
             raise PayloadError(f"{self.path}, column {place}: {races} without a place 1: {fix}")
-        for what, doubt in DOUBTS.items():
-            column, answers = self.columns.get(doubt.column, doubt.column), {doubt.column, doubt.answer}
-            often = self.doubts[what] > (0 if doubt.sure else self.doubts["races"] / 2)
-            if often and not told & answers and not (lowest_wins and doubt.column == "score"):
+        for what, (ours, answer, form) in DOUBTS.items():
+            column, own = self.columns.get(ours, ours), ours if ours in self.columns else "cells"
+            often = self.doubts[what] > (0 if what in SURE else self.doubts["races"] / 2)
+            if often and not told & {ours, answer} and not (lowest_wins and ours == "score"):
                 table = self.tables[what]
-                fix = doubt.fix.format(column, by_race=table.header.by_race())
-                own = doubt.column if doubt.column in self.columns else "cells"
+                fix = form.format(column, by_race=table.header.by_race())
                 raise PayloadError(f"{table.path}, column {column}: {what}: {fix}; if not, {own}={column}")
 
 

@@ -1,4 +1,4 @@
-"""Wide tables: rows that are players, races or places, and columns of races or players."""
+"""Wide tables: rows that are players or races, and columns of the other."""
 
 from __future__ import annotations
 
@@ -41,14 +41,6 @@ def players_of_races(header: Header) -> Lines | None:
     if not keys or "player" in header.at or len({*named}) < len(named) or len(header.result_columns) < 2:
         return None
     return wide(header, "race")
-
-
-def players_of_places(header: Header) -> Lines | None:
-    """Read rows that are a place, and columns that are races, with players: `Place, Spa, Imola`."""
-    rest = [at for at, name in enumerate(header.names) if name and at not in header.used]
-    if header.results() != ["place"] or not rest or not all(map(header.names_race, rest)):
-        return None
-    return None if "player" in header.at else _lines(header, "place", "player", header.at["place"], rest)
 
 
 def wide(header: Header, rows_are: str) -> Lines | None:
@@ -116,13 +108,11 @@ def _lines(header: Header, ours: str, kind: str, key: Sequence[int], columns: Se
         name = " ".join(row[at] for at in key).strip()
         if not unused.isdisjoint({plain(name), plain(row[0])}) or not (name or ours == "race"):
             return
-        several = ours == "place" and name.lower() in cells.WORDS  # of those who did not finish
         date = header.texts(row, "ended_at") if ours == "race" else {}
         for at in columns:
-            for text in re.split(r"\s*[,;/]\s*", row[at]) if several else [row[at]]:
-                if cells.told(text).lower() not in ABSENT:
-                    line = {kind: text, ours: name or f"line {number}", theirs: header.names[at]} | date
-                    yield line | {"ended_at": dates[at]} if dated else line
+            if cells.told(row[at]).lower() not in ABSENT:
+                line = {kind: row[at], ours: name or f"line {number}", theirs: header.names[at]} | date
+                yield line | {"ended_at": dates[at]} if dated else line
 
     note = f"a column for each {theirs}, with {kind}s: {few([header.names[at] for at in columns])}"
     races = [header.names[at] for at in columns] if theirs == "race" else []
