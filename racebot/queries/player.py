@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from racebot.ledger.rows import RATED_LATER, Leaderboard, NamedPlayer, damaged_race, moment_of, states_of
+from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.queries import Beside, FinishTime, Label, Listed, Place, ShownId
 from racebot.queries.leaderboard import PlacedPlayer, place_among
@@ -238,9 +238,9 @@ def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1)
         " points_before, points_after, races_before, result"
         " FROM changes AS mine INDEXED BY changes_by_player"
         " CROSS JOIN rated USING (leaderboard, sequence) CROSS JOIN races ON races.name = rated.race"
-        " WHERE leaderboard = ?1 AND player = ?2 AND note IS NOT ?4 ORDER BY sequence DESC LIMIT ?3"
+        " WHERE leaderboard = ?1 AND player = ?2 AND note IS NULL ORDER BY sequence DESC LIMIT ?3"
     )
-    rows = ledger.connection.rows(sql, leaderboard, player, limit, RATED_LATER)
+    rows = ledger.connection.rows(sql, leaderboard, player, limit)
     found = []
     for race, sequence, ended_at, place, goal, before, after, races_before, result in rows:
         entrants = entrants_of(race, result)
@@ -269,10 +269,10 @@ def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1)
 
 
 def last_race(ledger: Ledger, board: Leaderboard, player: str) -> RatedRace | None:
-    """Return the last race that changed a player's rating; None if there is none."""
+    """Return the last race that changed a player's rating, not to be rated again; None without one."""
     name = ledger.connection.value(
         "SELECT race FROM changes INDEXED BY changes_by_player JOIN rated USING (leaderboard, sequence)"
-        " WHERE changes.leaderboard = ? AND player = ? ORDER BY sequence DESC LIMIT 1",
+        " WHERE changes.leaderboard = ? AND player = ? AND note IS NULL ORDER BY sequence DESC LIMIT 1",
         board.id,
         player,
     )
@@ -287,7 +287,8 @@ def last_results(
     sql = (
         "SELECT wanted.value, (SELECT json_group_array(json_array(place, change)) FROM ("
         "  SELECT place, points_after - points_before AS change FROM changes INDEXED BY changes_by_player"
-        "  WHERE leaderboard = ?1 AND player = wanted.value AND (?4 IS NULL OR sequence <= ?4)"
+        "  CROSS JOIN rated USING (leaderboard, sequence) WHERE leaderboard = ?1 AND note IS NULL"
+        "  AND player = wanted.value AND (?4 IS NULL OR sequence <= ?4)"
         "  ORDER BY sequence DESC LIMIT ?3)) FROM json_each(?2) AS wanted"
     )
     rows = ledger.connection.rows(sql, leaderboard, json.dumps(list(players)), count, last)
