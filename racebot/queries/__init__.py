@@ -18,7 +18,7 @@ OptionalId = Annotated[str | None, Field(description="null for a deleted account
 Place = Annotated[
     int | None, Field(description="null for a player who is not listed, or did not finish the race")
 ]
-Label = Annotated[str, Field(description="The place, DNF, DQ, or team DNF")]
+Label = Annotated[str, Field(description="The place, DNF, DQ, team DNF, or ? if unknown")]
 FinishTime = Annotated[float | None, Field(description="Seconds; null if the player did not finish")]
 Penalty = Annotated[
     float | None, Field(description="Seconds of the finish time that an organizer added; null for none")

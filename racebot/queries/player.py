@@ -12,13 +12,13 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from racebot.ledger.rows import Leaderboard, NamedPlayer, damaged_race, moment_of, states_of
+from racebot.ledger.rows import Leaderboard, NamedPlayer, moment_of, states_of
 from racebot.ledger.store import Ledger
 from racebot.queries import Beside, FinishTime, Label, Listed, Place, ShownId
 from racebot.queries.leaderboard import PlacedPlayer, place_among
 from racebot.queries.races import entrants_of, finish_time
 from racebot.queries.standings import Listing
-from racebot.races.result import EntrantStatus, result_label
+from racebot.races.result import result_label
 from racebot.ratings import registry
 from racebot.standings.rater import current_states
 from racebot.standings.settle import RatedRace
@@ -232,7 +232,10 @@ def opponents_of(
 
 
 def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1) -> list[PlayedRace]:
-    """Return a player's last rated races, newest first, without those to be rated again; -1 means all."""
+    """Return a player's last rated races, newest first, without those to be rated again; -1 means all.
+
+    Of a damaged result, what its changes say is returned.
+    """
     sql = (
         "SELECT rated.race, sequence, ended_at, place, goal,"
         " points_before, points_after, races_before, result"
@@ -241,22 +244,19 @@ def played_races(ledger: Ledger, leaderboard: int, player: str, limit: int = -1)
         " WHERE leaderboard = ?1 AND player = ?2 AND note IS NULL ORDER BY sequence DESC LIMIT ?3"
     )
     rows = ledger.connection.rows(sql, leaderboard, player, limit)
+    sql_of_race = "SELECT count(*) FROM changes WHERE leaderboard = ? AND sequence = ?"
     found = []
     for race, sequence, ended_at, place, goal, before, after, races_before, result in rows:
-        entrants = entrants_of(race, result)
-        try:
-            entrant = next(each for each in entrants if each.get("user_id") == player)
-            standing = result_label(EntrantStatus(entrant["status"]), place)
-        except (StopIteration, KeyError, ValueError):
-            raise damaged_race(race, f"says nothing about {player}") from None
+        entrants = entrants_of(result)
+        entrant = next((each for each in entrants if each.get("user_id") == player), {})
         found.append(
             PlayedRace(
                 race=race,
                 sequence=sequence,
                 ended_at=moment_of(ended_at),
                 place=place,
-                standing=standing,
-                entrants=len(entrants),
+                standing=result_label(entrant.get("status", ""), place),
+                entrants=len(entrants) or ledger.connection.value(sql_of_race, leaderboard, sequence),
                 before=before,
                 after=after,
                 races_before=races_before,

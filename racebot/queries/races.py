@@ -11,8 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic_core import from_json
 
-from racebot.errors import DamagedRaceError
-from racebot.ledger.rows import RATED_LATER, START, damaged_race, moment_of, parts_of
+from racebot.ledger.rows import RATED_LATER, START, moment_of, parts_of
 from racebot.ledger.store import Ledger
 from racebot.queries import FinishTime, OptionalId, Parts, Place, ShownId
 from racebot.races.outcome import TeamPolicy, places
@@ -130,9 +129,7 @@ def rating_changes(
         while of_race < sequence:  # each result is read once, since most are long
             of_race, race, ended, result = next(races)
             ended_at = moment_of(ended)
-            entrants = {each["user_id"]: each for each in entrants_of(race, result) if "user_id" in each}
-        if player not in entrants:
-            raise damaged_race(race, f"lacks {player}")
+            entrants = {each["user_id"]: each for each in entrants_of(result) if "user_id" in each}
         yield RatingChange(
             sequence=sequence,
             race=race,
@@ -145,7 +142,7 @@ def rating_changes(
             races_before=races_before,
             parts=dict(parts_of(parts)),
             change=points_after - points_before,
-            finish_time=finish_time(entrants[player], place),
+            finish_time=finish_time(entrants.get(player, {}), place),
         )
 
 
@@ -171,19 +168,19 @@ def race_digests(ledger: Ledger, leaderboard: int, names: Mapping[str, object]) 
     for race, sequence, result, note, joined, changed in rows:
         players = tuple(joined.split("\x1f")) if joined else ()
         # The page of a race without changes shows the entrants of its result.
-        shown_players = players or [each.get("user_id", "") for each in entrants_of(race, result)]
+        shown_players = players or [each.get("user_id", "") for each in entrants_of(result)]
         parts = (str(sequence), result, note, changed, *map(shown, shown_players))
         digest = blake2b("\0".join(parts).encode(errors="replace"), digest_size=8).digest()
         digests.append(RaceDigest(race, players, int.from_bytes(digest, "big")))
     return digests
 
 
-def entrants_of(race: str, result: str) -> list[dict[str, Any]]:
-    """Return a stored result's entrants as JSON, faster than `race_of` does, or raise `DamagedRaceError`."""
+def entrants_of(result: str) -> list[dict[str, Any]]:
+    """Return a stored result's entrants as JSON, faster than `race_of` does; none if it is damaged."""
     try:
         return list(from_json(result)["entrants"])
     except (KeyError, TypeError, ValueError):
-        raise damaged_race(race, "cannot be read") from None
+        return []  # the race's own page says so
 
 
 def finish_time(entrant: Mapping[str, Any], place: int | None) -> float | None:
@@ -209,10 +206,8 @@ def _races(ledger: Ledger, leaderboard: int, chosen: str, *values: Any) -> list[
     for row, (rated, finishers, first) in zip(rows, counted, strict=True):
         race, sequence, ended_at, goal, note, result, _ = row
         winners = [Winner(None if player in withheld else player, names[player]) for player in first]
-        try:
-            entrants = len(entrants_of(race, result))
-        except DamagedRaceError:
-            entrants, note = rated, "its stored result is damaged"
+        entrants = len(shown := entrants_of(result)) or rated
+        note = note if shown else "its stored result is damaged"
         if rated < entrants and (placed := places(ledger.races.find(race).result, TeamPolicy(teams))):
             finishers = sum(place is not None for place in placed.values())  # noqa: PLW2901
             winners += [Winner(None, e.name) for e, place in placed.items() if not e.user_id and place == 1]

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from racebot.errors import DamagedRaceError
 from racebot.ledger.rows import Leaderboard, NamedPlayer, states_of
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import ListedPlayers, leaderboard_report
@@ -184,16 +183,13 @@ def _finishers(
     a condition in SQL.
     """
     hidden = ledger.people.hidden()
-    for sequence, race, result in ledger.connection.stream(
-        "SELECT sequence, race, result FROM rated JOIN races ON races.name = race"  # noqa: S608 - constants
+    for sequence, result in ledger.connection.stream(
+        "SELECT sequence, result FROM rated JOIN races ON races.name = race"  # noqa: S608 - constants
         f" WHERE leaderboard = ?1 AND note IS NULL {which}",
         board.key,
         *values,
     ):
-        try:
-            entrants = entrants_of(race, result)
-        except DamagedRaceError:
-            continue  # the race's own page says so
+        entrants = entrants_of(result)
         finishers = sorted(
             (time, "" if (player := each.get("user_id") or "") in hidden else player)
             for each in entrants

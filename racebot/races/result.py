@@ -235,17 +235,16 @@ def shown_names(entrants: Iterable[Entrant]) -> dict[Entrant, str]:
     }
 
 
-_NO_PLACE = {
+_NO_PLACE: dict[str, str] = {
     EntrantStatus.DONE: "team DNF",
     EntrantStatus.DNF: "DNF",
     EntrantStatus.DQ: "DQ",
-    EntrantStatus.RACING: "?",
 }
 
 
-def result_label(status: EntrantStatus, place: int | None) -> str:
-    """Return a place as text, or the reason for having none.
+def result_label(status: str, place: int | None) -> str:
+    """Return a place as text, or the reason for having none; ? if that is unknown.
 
     A finisher has no place if a member of the team did not finish.
     """
-    return _NO_PLACE[status] if place is None else str(place)
+    return _NO_PLACE.get(status, "?") if place is None else str(place)

@@ -10,7 +10,6 @@ from builders import CATEGORY, GOAL, NOON, entrant, existing, result
 from rich.console import Console
 
 from racebot.cli import tables
-from racebot.errors import DamagedRaceError
 from racebot.ledger.rows import Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.explain import Opponent, Reason, ReasonKind, Rule
@@ -24,6 +23,7 @@ from racebot.queries.leaderboard import (
 from racebot.queries.odds import odds
 from racebot.queries.player import PlayedRace, PlayerReport, played_races, player_report, player_standing
 from racebot.queries.race import race_report
+from racebot.queries.races import rating_changes
 from racebot.queries.standings import Listing
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
@@ -215,10 +215,18 @@ def test_a_player_has_a_standing_and_a_history(ledger: Ledger, board: Leaderboar
 
 
 @pytest.mark.parametrize("entry", ['{"user_id":"id-ann","status":"lost"}', '{"user_id":"id-ann"}', "{}", "["])
-def test_a_damaged_result_is_no_dnf(ledger: Ledger, board: Leaderboard, entry: str) -> None:
+def test_a_damaged_result_lacks_its_time_and_is_no_dnf(
+    ledger: Ledger, board: Leaderboard, entry: str
+) -> None:
+    before, changes = played_races(ledger, board.key, "id-ann"), [*rating_changes(ledger, board.key)]
     ledger.connection.write("UPDATE races SET result = ? WHERE name = 'orb/a'", f'{{"entrants":[{entry}]}}')
-    with pytest.raises(DamagedRaceError, match="orb/a"):
-        played_races(ledger, board.key, "id-ann")
+    *others, first = played_races(ledger, board.key, "id-ann")
+    assert others == before[:-1]
+    assert (first.standing, first.finish_time, first.change) == ("1", None, before[-1].change)
+    without = [replace(each, finish_time=None) if each.race == "orb/a" else each for each in changes]
+    assert [*rating_changes(ledger, board.key)] == without
+    ledger.connection.write("UPDATE changes SET place = NULL WHERE sequence = 1")
+    assert played_races(ledger, board.key, "id-ann")[-1].standing == "?"
 
 
 @pytest.mark.parametrize("finishes", [0, 1, 2])
