@@ -479,3 +479,7 @@ SELECT
         ELSE name
     END AS name
 FROM players;
+
+-- m037_events_by_leaderboard
+ALTER TABLE events DROP COLUMN goal;
+CREATE INDEX races_of_events ON races (category, counts_on, counted_at, name) WHERE counts_on <> '';

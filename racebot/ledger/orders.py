@@ -12,6 +12,7 @@ from pydantic import AwareDatetime
 
 from racebot.errors import NoSuchEntryError
 from racebot.ledger.connection import LedgerTable
+from racebot.ledger.leaderboards import Leaderboards
 from racebot.ledger.outbox import Posts
 from racebot.ledger.people import People
 from racebot.ledger.races import Races
@@ -203,14 +204,15 @@ class Events(LedgerTable):
         return [each if each.note else replace(each, entrant=next(penalized)) for each in found]
 
     def combined(self, event: Event) -> RaceResult:
-        """Return the race of all entrants whose results count, under the current name of its goal."""
-        goal = Races(self._connection).current_goal(event.category, event.goal)
+        """Return the race of all entrants whose results count. Its goal is shown, and decides nothing."""
+        board = Leaderboards(self._connection).get(event.category, event.leaderboard)
+        goal = Races(self._connection).goal_of(event.name) or (board and board.first_goal)
         counted = (a.entrant for a in self.attempts(event) if a.note is None)
         entrants = tuple(replace(each, place=None) if each.finish_time else each for each in counted)
         race = RaceResult(
             name=event.name,
             category=event.category,
-            goal=goal,
+            goal=goal or event.leaderboard,
             ended_at=event.ended_at,
             entrants=entrants,
             recorded=True,

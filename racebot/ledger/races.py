@@ -126,8 +126,13 @@ class Races(LedgerTable):
         )
         return [(as_text(row["category"]), as_text(row["goal"])) for row in rows]
 
-    def categories(self) -> list[str]:
-        return [row[0] for row in self._connection.rows("SELECT DISTINCT category FROM races")]
+    def categories(self) -> list[tuple[str, str]]:
+        """Return the categories of races, each with '' and with the leaderboards that its events name."""
+        rows = self._connection.rows(
+            "SELECT DISTINCT category, '' FROM races"
+            " UNION SELECT category, counts_on FROM races WHERE counts_on <> ''"
+        )
+        return [(as_text(row[0]), as_text(row[1])) for row in rows]
 
     def state(self, name: str) -> tuple[str, bool] | None:
         """Return a stored race's fingerprint, and whether it is recorded; None if it is not stored."""
@@ -223,12 +228,14 @@ def _note(board: Leaderboard) -> str:
 
 def _after(board: Leaderboard, after: Position = START) -> tuple[str, tuple[str, ...]]:
     """Return the end of a query for a leaderboard's races after a position, and its values."""
-    chosen, goals = "", board.goals if board.rule.by_goals_alone else ()
-    if goals:
-        chosen = (
-            f"{'' if board.rule.finished else 'recorded AND '}goal IN ({', '.join('?' for _ in goals)}) AND"
-            " counts_on IN ('', ?) AND"
+    races, chosen = "races", list[str]()
+    if board.goals and board.rule.by_goals_alone:
+        goals = f"goal IN ({', '.join('?' for _ in board.goals)})"
+        races = (  # SQLite merges the two, each in the order of an index
+            f"(SELECT * FROM races WHERE counts_on = '' AND {goals} UNION ALL"  # noqa: S608 - ours
+            " SELECT * FROM races WHERE counts_on <> '' AND counts_on = ?) AS races"
         )
-        goals = (*goals, board.name)
-    sql = f"FROM races WHERE category = ? AND {chosen} counted_at >= ? AND (counted_at, name) > (?, ?)"
-    return sql, (board.category, *goals, after.columns[0], *after.columns)
+        chosen = [*board.goals, board.name]
+    chooses = "category = ?" if board.rule.finished else "recorded AND category = ?"
+    sql = f"FROM {races} WHERE {chooses} AND counted_at >= ? AND (counted_at, name) > (?, ?)"
+    return sql, (*chosen, board.category, after.columns[0], *after.columns)

@@ -87,8 +87,8 @@ class Leaderboard:
         """Return whether a result counts on this leaderboard now."""
         if result.category != self.category or not (result.recorded or self.rule.finished):
             return False
-        if result.leaderboard is None or self.rule.by_goals_alone:
-            return self.rule.judge(result, self.goals).counts and result.leaderboard in {None, self.name}
+        if result.leaderboard is None:
+            return self.rule.judge(result, self.goals).counts
         return result.leaderboard == self.name
 
 

@@ -14,7 +14,7 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m036_numbered"
+VERSION = "m037_events_by_leaderboard"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
@@ -70,6 +70,7 @@ _SCHEMA = """
     CREATE INDEX races_in_order ON races (category, goal, counted_at, name);
     CREATE INDEX races_by_category ON races (category, counted_at, name);
     CREATE INDEX races_by_fastest ON races (category, goal, fastest);
+    CREATE INDEX races_of_events ON races (category, counts_on, counted_at, name) WHERE counts_on <> '';
     CREATE INDEX races_by_gap ON races (category, gap);
     CREATE TABLE renamed_goals (
         category TEXT NOT NULL,
@@ -235,7 +236,6 @@ _SCHEMA = """
         title TEXT NOT NULL,
         category TEXT NOT NULL,
         leaderboard TEXT NOT NULL,
-        goal TEXT NOT NULL,
         until TEXT NOT NULL,
         created_at TEXT NOT NULL,
         closed_at TEXT

@@ -50,7 +50,6 @@ class Event:
     title: str
     category: str
     leaderboard: str
-    goal: str
     until: AwareDatetime
     created_at: AwareDatetime
     closed_at: AwareDatetime | None = None

@@ -10,6 +10,7 @@ from typing import Any
 
 from racebot.ledger.rows import Leaderboard, StoredRace
 from racebot.ledger.store import Ledger
+from racebot.races.events import is_event
 from racebot.races.outcome import TeamPolicy
 from racebot.races.result import RaceResult
 from racebot.races.rooms import BY_GOALS, Carry, Room, RoomReason, RoomRule, Verdict
@@ -224,9 +225,8 @@ class RatingRules:
         if result.hidden:
             return []
         if result.leaderboard is not None:
-            by_goal = self.configs_for_goal(result.category, result.goal)
-            by_rule = [c for c in self.named_in(result.category) if not c.rule.by_goals_alone]
-            return [config for config in by_goal + by_rule if config.name == result.leaderboard][:1]
+            configs = self.named_in(result.category) + self.configs_for_goal(result.category, result.goal)
+            return [config for config in configs if config.name == result.leaderboard][:1]
         return [config for config in self.configs_for(result) if config.rule.finished or result.countable]
 
     def counts(self, result: RaceResult) -> bool:
@@ -305,7 +305,7 @@ class Boards:
         category, goal = race.partition("/")[0], self.ledger.races.goal_of(race)
 
         def holds(board: Leaderboard) -> bool:
-            may_count = goal in board.goals or not board.rule.by_goals_alone
+            may_count = is_event(race) or goal in board.goals or not board.rule.by_goals_alone
             counts = board.category == category and may_count
             waits = counts and self.ledger.rebuilds.of(board) is not None
             return waits or self.ledger.ratings.has(board, race)

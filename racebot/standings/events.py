@@ -47,11 +47,11 @@ class EventSteps:
         slug = slug_of(fold_name(title))
         if not 0 < len(slug) <= 80:
             raise OrderError("an event's name has letters or digits, and at most 80 characters")
-        name, goal = f"{board.category}/event-{slug}", board.first_goal or board.name
+        name = f"{board.category}/event-{slug}"
         with self.settler.ledger.transaction():
-            if events.get(name) is not None:
+            if events.get(name) is not None or self.settler.ledger.races.has(name):
                 raise OrderError(f"there is an event {name} already: choose another name")
-            event = Event(name, title, board.category, board.name, goal, until, self.now)
+            event = Event(name, title, board.category, board.name, until, self.now)
             events.save(event)
             self._order(OrderKind.EVENT_CREATE, event)
         return event
@@ -100,7 +100,7 @@ class EventSteps:
             path, lambda text: self._player(racers, text, new=new), options
         )
         name = f"{event.category}/{path.name}"
-        given = RaceResult(name, event.category, event.goal, self.now, entrants)
+        given = RaceResult(name, event.category, "", self.now, entrants)
         return EventSource(event.name, SourceKind.SHEET, path.name, given, remarks), notes
 
     def add_sheet(self, event: Event, sheet: EventSource) -> None:

@@ -139,8 +139,8 @@ def _missing_boards(settler: Settler) -> list[Leaderboard]:
     missing: dict[tuple[str, str], tuple[LeaderboardConfig, Leaderboard]] = {}
     rules, races = settler.rules, ledger.races
     chosen = [(c, goal, config) for c, goal in races.goals() for config in rules.configs_for_goal(c, goal)]
-    by_rule = ((c, config) for c in races.categories() for config in rules.named_in(c))
-    chosen += [(c, "", config) for c, config in by_rule if config.rule != BY_GOALS]
+    named = [(c, name, config) for c, name in races.categories() for config in rules.named_in(c)]
+    chosen += [(c, "", config) for c, name, config in named if config.name == name or config.rule != BY_GOALS]
     for category, goal, config in chosen:
         board = config.leaderboard(category, goal or next(iter(config.goals), ""))
         if ledger.leaderboards.get(category, config.name) is None and races.last_position(board) is not None:

@@ -363,7 +363,8 @@ class Driver:
 
     def _delete(self, dice: Dice, step: Step) -> None:
         """The site shows that a racer's account was deleted. Of merged ones, it may be any that raced."""
-        player, known = account(dice.some(PEOPLE, 1)[0]), self.truth.known.values()
+        player = dice.one([*self.truth.merged, *map(account, dice.some(PEOPLE, 2))])
+        known = self.truth.known.values()
         if len(self.truth.forgotten) == 2:
             return
         raced = {e.user_id for each in known for e in self.truth.as_one(each.result.entrants)}
@@ -391,7 +392,6 @@ class Driver:
             return
         until = step.now + timedelta(hours=10 + dice.below(40, "until"))
         made = self._steps(step).create(f"Cup {step.number}", found, until)
-        goal = 0 if found.name == JOINED else goal  # the first one of the leaderboard
         self.truth.events[made.name] = Event(made.name, found.name, goal, until)
 
     def _add_room(self, dice: Dice, step: Step) -> None:
@@ -435,7 +435,11 @@ class Driver:
 
     def _close(self, dice: Dice, step: Step) -> None:
         event = self._event(dice, closed=False)
+        if self.product.ledger.leaderboards.get(CATEGORY, event.board) is None:
+            return
         self._steps(step).close(self.product.ledger.events.find(event.name))
+        if event.board == JOINED:  # the page shows its first goal
+            event.goal = self.truth.goals.index(self.truth.current(self.truth.plan.joined[0]))
         event.ended_at = min(event.until, step.now)
         event.counted_at = self.truth.next_moment([event.board], event.ended_at)
         self._take_position(event.name, event)
@@ -509,7 +513,9 @@ class Driver:
         self.product.set(settings_of(self.truth.plan))
 
     def _join(self, *_: object) -> None:
-        self._set(joined=() if self.truth.plan.joined else tuple(self.truth.goals[:2]))
+        """Join two goals, leave one of them out, or both."""
+        count = len(self.truth.plan.joined)
+        self._set(joined=() if count == 1 else tuple(self.truth.goals[1 if count else 0 : 2]))
 
     def _league(self, *_: object) -> None:
         self._set(league=not self.truth.plan.league)

@@ -296,3 +296,27 @@ def test_a_report_has_no_events_of_a_leaderboard_of_the_same_name_elsewhere(sett
     EventSteps(settler, NOW).close(event)
     rows = [list(tournament_report(settler.ledger, each, Listing())) for each in (board_of(settler), there)]
     assert [any(row.kind == "order" for row in report) for report in rows] == [False, True]
+
+
+def test_an_event_counts_by_its_leaderboard_whatever_its_goals_are(settler: Settler) -> None:
+    """A corrected goal, no table for a while, and no other race."""
+
+    def rules(*goals: str) -> RatingRules:
+        named = (replace(LEAGUE, goals=goals, rule=BY_GOALS),) if goals else ()
+        return replace(settler.rules, named=named)
+
+    ledger, cup = settler.ledger, result("q", "cy ann bo", after=9)
+    first = Settler(ledger, rules("Any Ord", GOAL))
+    steps = EventSteps(first, NOW)
+    event = opened(steps, first.rules.named[0].leaderboard(CATEGORY, GOAL))
+    steps.add_room(event, cup.name, cup)
+    steps.close(event)
+    for goals in ((GOAL,), (), (GOAL,)):
+        now = Settler(ledger, rules(*goals))
+        apply_settings(now)
+        boards = ledger.leaderboards.all()
+        assert [ledger.ratings.races(board) for board in boards] == ([[event.name]] if goals else [])
+    assert verify(ledger, board_of(now, "League")) == []
+    EventSteps(now, NOW).reopen(ledger.events.find("Cup"))
+    EventSteps(now, NOW).close(ledger.events.find("Cup"))
+    assert existing(ledger.races.get(event.name)).result.goal == GOAL

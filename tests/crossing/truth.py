@@ -222,9 +222,10 @@ class Truth:
             race = replace(known.result, goal=goal, entrants=entrants)
             for board in self.boards_of(race, known.goal):
                 found.setdefault(board, []).append((race, known.counted_at))
+        named = {table["name"] for table in self.plan.boards()}
         for event in self.events.values():
-            if event.counted_at is not None and event.board in found:
-                found[event.board].append((self.race_of(event), event.counted_at))
+            if event.counted_at is not None and event.board in {*found, *named}:
+                found.setdefault(event.board, []).append((self.race_of(event), event.counted_at))
         for board, races in found.items():
             races.sort(key=lambda each: (each[1], each[0].name))
             if not all_stored:

@@ -396,6 +396,11 @@ def m036_numbered(ledger: Ledger) -> None:
     assert [standing.name for standing in ledger.standings.all(board_of(ledger))] == ["Ann", "Bo"]
 
 
+@stage()
+def m037_events_by_leaderboard(ledger: Ledger) -> None:
+    assert [event.leaderboard for event in ledger.events.all()] == ["Any Orb"]
+
+
 def test_a_ledger_takes_its_site_once_races_came_from_there(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         ledger.belong_to("https://typo.example", learn=False)

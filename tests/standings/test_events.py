@@ -47,6 +47,12 @@ def racers(settler: Settler, event: Event) -> list[str]:
     return [str(each.user_id) for each in settler.ledger.events.combined(event).entrants]
 
 
+def test_an_event_needs_another_name_than_one_that_was_imported(settler: Settler) -> None:
+    settler.add_past_races([replace(result("event-cup", "ann bo"), leaderboard=GOAL)], "import")
+    with pytest.raises(OrderError, match="event-cup"):
+        created(settler)
+
+
 def test_annulment_follows_a_merged_account(settler: Settler) -> None:
     event = created(settler)
     steps(settler).add_room(event, ROOM.name, result("room", "bo old", dnf="cy"))

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import uvicorn
-from builders import GOAL, NOON, result
+from builders import NOON, result
 from PIL import Image
 
 from racebot.ledger.store import Ledger
@@ -159,6 +159,6 @@ class Seen(HTMLParser):
 
 @pytest.fixture
 def with_event(ledger: Ledger) -> None:
-    ledger.events.save(Event("orb/event-one", "One", "orb", "Any Orb", GOAL, NOON, NOON, NOON))
+    ledger.events.save(Event("orb/event-one", "One", "orb", "Any Orb", NOON, NOON, NOON))
     source = "orb/event-one", SourceKind.ROOM, "orb/room", result("room", "ann bo"), ()
     ledger.events.save_source(EventSource(*source))

@@ -69,7 +69,7 @@ def view(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> LedgerView:
     races = [result(slug, entrants=named, goal=GOAL, after=after) for after, slug in enumerate(("a", "b"))]
     ended = replace(SIMPLE, rule=RoomRule(until=NOON + timedelta(days=1)))
     Settler(ledger, RatingRules(ended)).add_past_races(races, "import")
-    event = Event("orb/event-e", GOAL, "orb", GOAL, GOAL, NOON, NOON, NOON)
+    event = Event("orb/event-e", GOAL, "orb", GOAL, NOON, NOON, NOON)
     ledger.events.save(event)
     remarks = tuple(("https://example.org/?a=<b>", name) for name in NAMES)
     ledger.events.save_source(EventSource(event.name, SourceKind.SHEET, GOAL, races[0], remarks))
