@@ -21,8 +21,6 @@ from racebot.ledger.rows import RESTORE, Leaderboard
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import board_totals
 from racebot.queries.standings import Listing
-from racebot.ratings import registry
-from racebot.ratings.parameters import defaults
 from racebot.settings.model import Settings
 from racebot.settings.sources import load
 from racebot.settings.write import write_leaderboard
@@ -188,11 +186,10 @@ def offer_fit(settings: Settings, ledger: Ledger, board: Leaderboard, *, yes: bo
     )
     if not common.confirmed(settings, ledger, f"Rate {board.name} in this way?", yes=yes):
         return
-    usual = defaults(registry.MODELS[found.model])
+    # Those at their defaults, too: the leaderboard may have begun with others, and would keep them.
     moving = {name: value for name, value in found.parameters.items() if name not in MOVE_NO_RATING}
-    differing = {name: value for name, value in moving.items() if value != usual[name]}
     toml = settings.config
-    write_leaderboard(toml, board.name, board.category, board.goals, found.model, differing)
+    write_leaderboard(toml, board.name, board.category, board.goals, found.model, moving)
     settler = Settler(ledger, rating_rules(load(database=settings.database)))
     apply_settings(settler)
     common.carry_out_rebuilds(ledger)

@@ -6,6 +6,7 @@ import logging
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -102,6 +103,15 @@ def test_an_accepted_fit_is_written_and_rates_the_leaderboard(racebot: Run, tmp_
     assert parameters(racebot)["newcomer_spread"] == 1.5
     assert "newcomer_spread = 1.5" in (tmp_path / "racebot.toml").read_text()
     racebot("verify")
+
+
+def test_a_fit_that_returns_to_a_default_applies_it(racebot: Run, monkeypatch) -> None:
+    usual = defaults(MODELS["thurstone-hurdle"])
+    again = replace(fitted(kept=True), parameters=usual)
+    monkeypatch.setattr("racebot.study.fit.fit", Mock(return_value=again))
+    assert parameters(racebot)["newcomer_spread"] == 1.25 != usual["newcomer_spread"]
+    racebot("improve", "games", "--yes")
+    assert parameters(racebot)["newcomer_spread"] == usual["newcomer_spread"]
 
 
 def test_a_fit_that_gains_nothing_changes_nothing(racebot: Run, tmp_path, monkeypatch) -> None:
