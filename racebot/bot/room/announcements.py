@@ -18,7 +18,7 @@ from racebot.ledger.outbox import Body, ChatBody, Delivery, InfoBody, Message, M
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import new_places
 from racebot.queries.race import edits_between, facts_of
-from racebot.queries.scores import scored
+from racebot.queries.scores import league, scored
 from racebot.queries.standings import listing_of
 from racebot.races.result import RaceResult
 from racebot.settings.model import Settings
@@ -228,13 +228,11 @@ class Announcements:
         return bool(parts)
 
     def _race_scores(self, rated: RatedRace) -> list[str]:
-        board, races = rated.leaderboard, self.ledger.races
-        race = scored(board, rated.result, listing_of(self.settings, board).scoring, rated.note)
-        if race is None:
+        board, rules = rated.leaderboard, listing_of(self.settings, rated.leaderboard).scoring
+        race = scored(board, rated.result, rules, rated.note)
+        if rules is None or race is None:
             return []
-        position = races.position(rated.result.name)
-        later = -1 if position is None else races.count(board, position, counted=True)
-        number = races.count(board, counted=True) - later
+        number = len(league(self.ledger, board, rules, rated.result, before=rated.result.name).races)
         return race_scores(race, board.name, number, self.settings.texts, self.ledger.people.hidden())
 
     def _put(self, race: str, body: Body, seed: str | None = None) -> None:

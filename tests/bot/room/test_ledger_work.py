@@ -562,6 +562,8 @@ def test_scores_follow_the_ratings_and_an_edited_time_corrects_them(ledger: Ledg
     clock.advance(seconds=10)
     board = {"name": "Any Orb", "goals": ["Any Orb"], "scoring": "sgl-2025"}
     settler = settler_of(ledger, "thurstone-hurdle")
+    pairs = tuple(entrant(name, team=team, team_name="") for name, team in (("di", "x"), ("ed", "y")))
+    settler.settle(result("earlier", entrants=pairs, after=-1), NOON)  # a race of teams has no scores
     follower = Follower(settler, clock, leaderboards=[board])
     ratings, scores = follower.announce(race)
     assert ratings.startswith("Ratings if recorded")
