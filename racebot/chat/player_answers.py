@@ -6,7 +6,7 @@ from racebot.chat.answer_context import Context, change_of, one_message
 from racebot.chat.format import chat_names, decimal, ordinal, percent, unbroken
 from racebot.chat.links import board_page, comparison_page
 from racebot.chat.rating_message import why_score
-from racebot.ledger.rows import NamedPlayer, Standing
+from racebot.ledger.rows import NamedPlayer
 from racebot.queries.explain import Explanation, ReasonKind, explain_race, in_words, rules_in
 from racebot.queries.leaderboard import board_totals, place_among, top_players
 from racebot.queries.odds import odds
@@ -49,25 +49,33 @@ def rating(context: Context, person: NamedPlayer, race: Race) -> str:
 
 
 def leaderboard(context: Context, asker: NamedPlayer) -> str:
-    """Write a leaderboard's first players and the asker's own place."""
-    texts, board, listing = context.texts, context.board, context.listing
-    players = top_players(context.ledger, board, listing, FIRST)
-    if not players:
+    """Write a leaderboard's first players, by score where scores order it, and the asker's own place."""
+    texts, board, listing, ledger = context.texts, context.board, context.listing, context.ledger
+    if listing.ordering is not None:
+        racers = league(ledger, board, listing.ordering).standings
+        listed = len(racers)
+        entries = {e.id: _entry(context, e.place, e.name, f"{e.total.score:.1f}") for e in racers}
+    else:
+        listed, players = (
+            board_totals(ledger, board, listing).listed,
+            top_players(ledger, board, listing, FIRST),
+        )
+        entries = {s.player: _entry(context, at, s.name, integer(s.points)) for at, s in players}
+        own = context.standing(asker)
+        if own is not None and not own.hidden and own.player not in entries:
+            place, _ = place_among(ledger, board, own, listing)
+            entry = place and _entry(context, place, own.name, integer(own.points))
+            entries[asker.id] = entry or context.standing_phrase(asker, own)
+    if not listed:
         return texts.leaderboard_empty.format(needed=listing.minimum_finishes)
-    listed = board_totals(context.ledger, board, listing).listed
-    opening = texts.leaderboard.format(leaderboard=context.name, count=len(players), listed=listed)
-    phrases = [_entry(context, place, standing) for place, standing in players]
-    own = context.standing(asker)
-    if own is not None and not own.hidden and own.player not in {s.player for _, s in players}:
-        place, _ = place_among(context.ledger, board, own, listing)
-        phrases.append(context.standing_phrase(asker, own) if place is None else _entry(context, place, own))
-    phrases.append(context.link_phrase(board_page(context.settings, context.ledger, board)))
+    opening = texts.leaderboard.format(leaderboard=context.name, count=min(listed, FIRST), listed=listed)
+    phrases = [text for at, (player, text) in enumerate(entries.items()) if at < FIRST or player == asker.id]
+    phrases.append(context.link_phrase(board_page(context.settings, ledger, board)))
     return one_message(phrases, texts, opening)
 
 
-def _entry(context: Context, place: int, standing: Standing) -> str:
-    template = context.texts.leaderboard_player
-    return unbroken(template.format(place=place, name=plain(standing.name), points=integer(standing.points)))
+def _entry(context: Context, place: int, name: str, points: str) -> str:
+    return unbroken(context.texts.leaderboard_player.format(place=place, name=plain(name), points=points))
 
 
 def why(context: Context, person: NamedPlayer, race: Race) -> str:
