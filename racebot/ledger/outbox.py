@@ -250,14 +250,24 @@ class Outbox(LedgerTable):
         """Return all messages ever queued for a room, in order, without those that cannot be read."""
         return self._select("race = ?", race)
 
-    def clear(self, before: datetime, player: str | None = None) -> int:
-        """Delete messages done with before a time, of all ended races or of a player's, and count them."""
+    def clear(self, before: datetime) -> int:
+        """Delete messages done with before a time, of all ended races, and count them."""
         sql = (
-            "DELETE FROM outbox WHERE updated_at < ?1 AND state NOT IN ('waiting', 'sent')"
+            "DELETE FROM outbox WHERE updated_at < ? AND state NOT IN ('waiting', 'sent')"
             " AND race NOT IN (SELECT race FROM cases WHERE next_look NOT NULL)"
-            " AND (?2 IS NULL OR race IN (SELECT name FROM races WHERE instr(result, json_quote(?2))))"
         )
-        return self._connection.write(sql, before, player)
+        return self._connection.write(sql, before)
+
+    def forget(self, player: str) -> None:
+        """Erase the text of messages done with that may name a player, but not what later ones build on."""
+        entries = "(SELECT json_group_object(key, json_object(?1, NULL)) FROM json_each(body, '$.entries'))"
+        sql = (
+            "UPDATE outbox SET body = json_patch(body, json_object('text', '', 'blocks', NULL,"  # noqa: S608 - ours
+            f" 'entries', json({entries}))) WHERE state NOT IN ('waiting', 'sent') AND json_valid(body)"
+            " AND (race IN (SELECT race FROM outbox WHERE instr(body, json_quote(?1)))"
+            " OR instr(body, (SELECT name FROM players WHERE id = ?1)))"
+        )
+        self._connection.write(sql, player)
 
     def _select(self, where: str, *values: Any) -> list[OutboxRow]:
         found = []

@@ -26,7 +26,7 @@ def forget(settler: Settler, player: Player, reason: str, now: datetime) -> None
         if ledger.people.is_forgotten(player.id):
             raise OrderError(f"{player.id} is already forgotten")
         ledger.orders.add(Order(now, OrderKind.FORGET, player.id, None, on_one_line(reason)))
-        ledger.messages.clear(now, player.id)
+        ledger.messages.forget(player.id)
         ledger.events.amend(player.id)
 
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from builders import CATEGORY, NOON, entrant, existing, result, seen
+from builders import CATEGORY, GOAL, NOON, entrant, existing, result, seen
 from standings import seasons
 from standings.seasons import board_of
 
 from racebot.chat.answers import Answers
 from racebot.errors import DamagedRaceError, OrderError
 from racebot.ledger.orders import Order, OrderKind
-from racebot.ledger.outbox import ChatBody, Delivery, Message
+from racebot.ledger.outbox import Body, ChatBody, Delivery, InfoBody, Message
 from racebot.ledger.rows import NamedPlayer as Person, Player
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import board_totals, leaderboard_report, place_among, top_players
@@ -102,14 +102,25 @@ def names_in(ledger: Ledger) -> str:
 def test_forgotten_name_is_erased_and_the_place_stays(settler: Settler) -> None:
     before = ratings(settler)
     changes = settler.ledger.ratings.rows(board_of(settler))
-    for race in ("orb/a", "orb/of-others"):
-        settler.ledger.messages.put(
-            Message(race, CATEGORY, race, ChatBody("Cy" if race == "orb/a" else "Xu")), NOON
-        )
-        (told,) = settler.ledger.messages.open_for(race)
-        settler.ledger.messages.mark(told, Delivery.DELIVERED, NOON)
+    messages, told = settler.ledger.messages, {"id-cy": ("done", 1), "id-ann": ("done", 2)}
+    entries = {"id-cy": "Cy", "id-ann": "Ann"}
+    sent: list[tuple[str, Body]] = [
+        ("orb/a", ChatBody("Cy")),  # an answer
+        ("orb/soon", ChatBody("1. C y, 2.")),
+        ("orb/soon", ChatBody("Ann", result="k", entries={GOAL: entries}, told=told)),
+        ("orb/soon", InfoBody(("Cy",))),
+        ("orb/of-others", ChatBody("Xu")),
+    ]
+    for number, (race, body) in enumerate(sent):
+        messages.put(Message(race, CATEGORY, str(number), body), NOON)
+        messages.mark(messages.of(race)[-1], Delivery.DELIVERED, NOON)
     orders.forget(settler, player(settler, "cy"), "asked", LATER)
-    assert len(settler.ledger.messages.of("orb/of-others")) == 1
+    assert [row.message.body for row in messages.of("orb/soon")] == [
+        ChatBody(""),
+        ChatBody("", result="k", entries={GOAL: {"id-ann": "Ann"}}, told=told),
+        InfoBody(),
+    ]
+    assert [row.message.body for row in messages.of("orb/of-others")] == [ChatBody("Xu")]
     assert "Cy" not in names_in(settler.ledger)
     assert "Cy" not in listed(settler)
     (part,) = race_report(settler.ledger, "a").leaderboards
