@@ -26,7 +26,37 @@ from racebot.standings.settle import RatedRace
 from racebot.text.format import Count, exact_time
 from racebot.text.safe import plain
 
+_SENT = {Delivery.SENT, Delivery.DELIVERED}
 MARKED_PLACES = 20  # places of a leaderboard within which messages mark a player's move
+
+
+class Told:
+    """What a room's chat was told, from one reading of its outbox.
+
+    `rows` are all of its messages, `sent` those about ratings that were sent, and `announced` those of them
+    that announce a result and are not withdrawn. `has_changes` says whether they, or a repetition, show any.
+    `queued_key` is the key of the last announcement that was not dropped; None if it is withdrawn.
+    `is_withdrawn` says whether a withdrawal is queued after all changes.
+    """
+
+    def __init__(self, ledger: Ledger, race: str) -> None:
+        self.rows = list(chat_messages(ledger.messages.of(race)))
+        self.sent, self.announced = list[ChatBody](), list[ChatBody]()
+        self.queued_key: str | None = None
+        self.has_changes = self.is_withdrawn = False
+        for row, body in self.rows:
+            if row.state is Delivery.DROPPED or body.notes:
+                continue
+            if row.state in _SENT:
+                self.sent.append(body)
+                self.announced += [body] if body.result is not None else []
+                self.has_changes |= body.announces
+            if body.withdraws or body.result is not None:
+                self.queued_key = body.result
+            if body.withdraws or body.announces:
+                self.is_withdrawn = body.withdraws
+            if body.withdraws and row.state in _SENT:
+                self.announced, self.has_changes = [], False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,39 +78,38 @@ class Announcements:
         Returns `announcement` or `correction` if one is needed, otherwise None.
         """
         result, key = rated[0].result, self.key(rated)
-        if self.queued_key(result.name) == key:
+        told = Told(self.ledger, result.name)
+        if told.queued_key == key:
             return None
         self.drop_waiting(result.name, "the result changed")
-        last = self._last_announced(result.name)
-        if last is not None and last.result == key:
-            parts = chat_messages(self.ledger.messages.of(result.name))
-            states = [row.state for row, body in parts if body.result == key]
-            if states[-1] in {Delivery.SENT, Delivery.DELIVERED}:
+        if told.announced and told.announced[-1].result == key:
+            if [row.state for row, body in told.rows if body.result == key][-1] in _SENT:
                 return None
-            last = None  # a part of it was dropped
-        return self._put_announcement(rated, last, key, settled=settled)
+            told.announced = []  # a part of it was dropped
+        return self._put_announcement(rated, told, key, settled=settled)
 
     def announce_again(self, rated: Sequence[RatedRace]) -> None:
         """Queue a correction if points in an announcement were wrong from the start."""
         key = self.key(rated)
-        if rated and self.queued_key(rated[0].result.name) == key:
+        if rated and (told := Told(self.ledger, rated[0].result.name)).queued_key == key:
             self.drop_waiting(rated[0].result.name, "the ratings were corrected")
-            self._put_announcement(rated, self._last_announced(rated[0].result.name), key)
+            self._put_announcement(rated, told, key)
 
     def _put_announcement(
-        self, rated: Sequence[RatedRace], last: ChatBody | None, key: str, *, settled: bool = False
+        self, rated: Sequence[RatedRace], told: Told, key: str, *, settled: bool = False
     ) -> str | None:
         """Queue a correction of the last announcement, or the first one."""
         result = rated[0].result
-        if last is None:
+        if not told.announced:
             body = ChatBody("", result=key)
             return "announcement" if self._put_changes(rated, body, settled=settled) else None
+        last = told.announced[-1]
         edits = edits_between(last.told, facts_of(result))
         named = [self._shown(each, settled=settled) for each in rated if each.changes]
         entries = rating_message.entries(named, self.settings.texts)
         if not edits and list(entries.values()) == list(last.entries.values()):
             return None
-        number = 1 + max(body.correction for _, body in chat_messages(self.ledger.messages.of(result.name)))
+        number = 1 + max(body.correction for _, body in told.rows)
         body = ChatBody("", result=key, correction=number, edits=tuple(edits))
         return "correction" if self._put_changes(rated, body, last.entries, settled=settled) else None
 
@@ -117,23 +146,20 @@ class Announcements:
     def tell_of_event(self, room: str, step: Order) -> None:
         """Queue, once each, what a step of an event means for a room."""
         texts, seed = self.settings.texts, f"{step.subject}:{room}:{step.kind}:{exact_time(step.given_at)}"
-        event = self.ledger.events.get(step.subject)
-        text = ""
+        event, told, text = self.ledger.events.get(step.subject), Told(self.ledger, room), ""
         if step.kind is OrderKind.EVENT_REMOVE:
-            said = chat_messages(self.ledger.messages.of(room))
-            text = texts.event_left if any(body.notes or body.withdraws for _, body in said) else ""
+            text = texts.event_left if any(body.notes or body.withdraws for _, body in told.rows) else ""
         elif event is not None:
             is_closed = step.kind is OrderKind.EVENT_CLOSE
             was_closed = is_closed or step.kind is OrderKind.EVENT_REOPEN
             template = texts.event_closed if was_closed else texts.in_event
             text = template.format(event=plain(event.title), open=Count(not is_closed))
             if not is_closed:
-                seed += str(sum(body.result is not None for body in self._sent(room)) or "")  # new changes
+                seed += str(sum(body.result is not None for body in told.sent) or "")  # new changes
             elif page := race_page(self.settings, event.name):
                 text = texts.separator.join(filter(None, [text, texts.link.format(url=page)]))
         if text:
-            withdraws = self._is_told(room)
-            self._put(room, ChatBody(text, withdraws=withdraws, notes=not withdraws), seed)
+            self._put(room, ChatBody(text, withdraws=told.has_changes, notes=not told.has_changes), seed)
 
     def withdraw(self, race: str, reason: str | None = None) -> bool:
         """Queue the withdrawal of changes that chat was told. Return False if there are none.
@@ -141,12 +167,8 @@ class Announcements:
         `reason` replaces the text for a race that is not recorded; nothing is said if it is empty.
         """
         reason = self.settings.texts.withdrawn if reason is None else reason
-        queued = [
-            body
-            for row, body in chat_messages(self.ledger.messages.of(race))
-            if row.state is not Delivery.DROPPED and (body.announces or body.withdraws)
-        ]
-        if not (reason and self._is_told(race)) or queued[-1].withdraws:
+        told = Told(self.ledger, race)
+        if not (reason and told.has_changes) or told.is_withdrawn:
             return False
         self._put(race, ChatBody(reason, withdraws=True))
         return True
@@ -157,23 +179,12 @@ class Announcements:
 
     def drop_unbegun(self, race: str, reason: str) -> None:
         """Drop a room's unsent chat messages, except the rest of a half-sent announcement."""
-        begun = {body.correction for body in self._since_withdrawal(race) if body.result is not None}
-        for row, body in chat_messages(self.ledger.messages.open_for(race)):
+        told = Told(self.ledger, race)
+        begun = {body.correction for body in told.announced}
+        for row, body in told.rows:
             is_rest = body.result is not None and body.correction in begun
             if row.state is Delivery.WAITING and not is_rest:
                 self.ledger.messages.mark(row, Delivery.DROPPED, self.clock(), reason)
-
-    def was_told(self, race: str) -> bool:
-        """Return whether chat was told anything about ratings."""
-        return bool(self._sent(race))
-
-    def queued_key(self, race: str) -> str | None:
-        """Return the key of the last announcement that was queued and not dropped or withdrawn, or None."""
-        key = None
-        for row, body in chat_messages(self.ledger.messages.of(race)):
-            if row.state is not Delivery.DROPPED and (body.withdraws or body.result is not None):
-                key = body.result
-        return key
 
     def publish(self, race: str, rated: Sequence[RatedRace]) -> None:
         """Queue the messages that publish a settled race: its `bot_meta`, and its info box if wanted.
@@ -243,26 +254,6 @@ class Announcements:
             seed = f"{race}:{len(self.ledger.messages.of(race))}:{self.clock().isoformat()}"
         guid = uuid.uuid5(uuid.NAMESPACE_URL, f"racebot:{self.bot}:{seed}")
         self.ledger.messages.put(Message(race, race.partition("/")[0], str(guid), body), self.clock())
-
-    def _last_announced(self, race: str) -> ChatBody | None:
-        announced = [body for body in self._since_withdrawal(race) if body.result is not None]
-        return announced[-1] if announced else None
-
-    def _sent(self, race: str) -> list[ChatBody]:
-        """Return the chat messages about ratings that were sent to a room, oldest first."""
-        return [
-            body
-            for row, body in chat_messages(self.ledger.messages.of(race))
-            if not body.notes and row.state in {Delivery.SENT, Delivery.DELIVERED}
-        ]
-
-    def _is_told(self, race: str) -> bool:
-        return any(body.announces for body in self._since_withdrawal(race))
-
-    def _since_withdrawal(self, race: str) -> list[ChatBody]:
-        sent = self._sent(race)
-        withdrawn = [n for n, body in enumerate(sent, start=1) if body.withdraws]
-        return sent[withdrawn[-1] :] if withdrawn else sent
 
 
 def shown_race(ledger: Ledger, settings: Settings, rated: RatedRace, *, settled: bool) -> RatedRace:

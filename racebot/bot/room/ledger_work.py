@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from racebot.bot.room.announcements import Announcements
+from racebot.bot.room.announcements import Announcements, Told
 from racebot.bot.room.case import Case
 from racebot.bot.room.events import (
     STAY_AFTER_FINISH,
@@ -61,7 +61,7 @@ class LedgerWork:
         `stored` is the row as it is stored. Returns whether the room must be joined, since its chat was told
         of another result.
         """
-        needs_room, told = False, self._announcements
+        needs_room, announcements = False, self._announcements
         with self.ledger.transaction():
             is_known = case.is_watched or (stored is not None and not stored.unrecorded_since)
             if case.row != stored:
@@ -70,8 +70,8 @@ class LedgerWork:
                 match effect:
                     case Announce(result, is_late) if case.is_watched:
                         self._announce(result, is_late=is_late)
-                    case Announce(result) if told.was_told(result.name):
-                        needs_room = told.queued_key(result.name) != told.key(self.settler.preview(result))
+                    case Announce(result) if (told := Told(self.ledger, result.name)).sent:
+                        needs_room = told.queued_key != announcements.key(self.settler.preview(result))
                     case Settle(result, chat_is_open):
                         self._settle(result, is_known=is_known or chat_is_open)
                     case GiveUp(reason):
@@ -200,7 +200,7 @@ class LedgerWork:
     def _announce(self, result: RaceResult, *, is_late: bool) -> None:
         if self._is_recorded(result.name):
             return  # another source showed the record first
-        if is_late and not self._announcements.was_told(result.name):
+        if is_late and not Told(self.ledger, result.name).sent:
             return
         is_settled = self.ledger.races.has(result.name)
         if is_settled and not self.ledger.messages.of(result.name):
