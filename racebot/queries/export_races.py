@@ -21,12 +21,14 @@ def counted_results(ledger: Ledger, board: Leaderboard) -> Iterator[RaceResult]:
     """Yield the results that count on a leaderboard, in the order in which they count.
 
     A race that was recorded after a later one ends just after it here, since imported races count by their
-    end. Players have the names that the ledger shows now; hidden and forgotten ones are `hidden-1` and so on.
-    The pattern that an opener's name matches stands for the name, which may be a forgotten one. Each says on
-    which leaderboard it counts. A stored result that does not match its fingerprint is a `DamagedRaceError`.
+    end. Players have the names that the ledger shows now. Hidden and forgotten ones are `hidden-7`, after the
+    first order that hid them. The pattern that an opener's name matches stands for the name, which may be a
+    forgotten one. Each says on which leaderboard it counts. A stored result that does not match its
+    fingerprint is a `DamagedRaceError`.
     """
     hidden, profiles = ledger.people.hidden(), ledger.profiles.all()
-    aliases, player = dict[str, str](), cache(ledger.players.get)
+    player, given = cache(ledger.players.get), enumerate(ledger.orders.all(), start=1)
+    numbers = {o.subject: n for n, o in reversed([*given]) if o.kind in {OrderKind.HIDE, OrderKind.FORGET}}
 
     def masked(entrant: Entrant) -> Entrant:
         if entrant.user_id is None or (known := player(entrant.user_id)) is None:
@@ -35,7 +37,7 @@ def counted_results(ledger: Ledger, board: Leaderboard) -> Iterator[RaceResult]:
             profile = replace(profiles.get(known.id, Profile()), numbered=known.shown != known.name)
             number = known.discriminator or None
             return replace(entrant, name=known.name, discriminator=number, profile=profile)
-        alias = aliases.setdefault(entrant.user_id, f"{HIDDEN_ID}{len(aliases) + 1}")
+        alias = f"{HIDDEN_ID}{numbers[entrant.user_id]}"
         return replace(entrant, user_id=alias, name=HIDDEN_NAME, discriminator=None, penalty_reason=None)
 
     last = None

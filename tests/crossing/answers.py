@@ -3,6 +3,7 @@
 A new ledger knows nothing of orders but names to hide: each leaderboard lists by name the rooms that count.
 """
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -127,7 +128,11 @@ def answers(
     yield "records", "", facts(hall_of_fame(ledger, board, settled=2))
     yield "recap", "", facts(recap(ledger, board, replace(listing, provisional_races=2)))
     # A leaderboard that lists rooms by name exports no info.
-    yield "export", "", csv_text(replace(each, info=None) for each in counted_results(ledger, board))
+    exported = csv_text(replace(each, info=None) for each in counted_results(ledger, board))
+    numbers = dict.fromkeys(re.findall(r"hidden-\d+", exported))  # of orders, which differ
+    for place, number in enumerate(numbers):
+        exported = re.sub(rf"{number}\b", f"hidden racer {place}", exported)
+    yield "export", "", exported
     for race in races:
         report = race_report(ledger, race)
         yield "race", race, facts([each for each in report.leaderboards if each.leaderboard == name])
