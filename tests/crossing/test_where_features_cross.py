@@ -13,7 +13,7 @@ from racebot.bot.status import status
 from racebot.files.options import DEFAULT
 from racebot.ledger.rows import Leaderboard, Player
 from racebot.ledger.store import Ledger
-from racebot.queries.player import played_races
+from racebot.queries.player import last_race, last_results, played_races
 from racebot.queries.races import rating_changes
 from racebot.queries.records import recap
 from racebot.queries.seeds import tournament_report
@@ -253,7 +253,10 @@ def test_old_ratings_stay_readable_until_races_are_rated_again(
     left = list(rating_changes(ledger, board.key))
     assert left
     assert [told[each.race, each.player] for each in left] == left
-    assert {each.race for each in played_races(ledger, board.key, "id-bo")} < {each.name for each in RACES}
+    played = played_races(ledger, board.key, "id-bo")
+    assert {each.race for each in played} < {each.name for each in RACES}
+    assert existing(last_race(ledger, board, "id-bo")).result.name == played[0].race
+    assert len(last_results(ledger, board.key, ["id-bo"], 9)["id-bo"]) == len(played)
     assert recap(ledger, board, Listing()).races
     known = {each.id for each in map(ledger.players.get, ("id-cy", "id-dee")) if each}
     assert known == {"id-cy", "id-dee"}, "the old ratings refer to both accounts"

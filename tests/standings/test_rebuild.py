@@ -16,7 +16,6 @@ from racebot.ledger.orders import OrderKind
 from racebot.ledger.rows import RATED_LATER
 from racebot.ledger.store import Ledger
 from racebot.queries.leaderboard import leaderboard_report
-from racebot.queries.player import last_race, last_results, played_races
 from racebot.queries.race import race_report
 from racebot.queries.standings import Listing
 from racebot.races.result import RaceResult
@@ -168,17 +167,6 @@ def test_a_change_that_takes_long_becomes_a_rebuild_and_old_ratings_stand(settle
     carry_out(settler)
     assert settler.ledger.standings.all(board_of(settler, "S1")) != standings
     assert_right(settler)
-
-
-def test_the_last_races_of_a_player_lack_one_to_be_rated_again(
-    settler: Settler, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ledger, board, racer = settler.ledger, board_of(settler, "S1"), "id-ann"
-    earlier = played_races(ledger, board.key, racer)[1:]
-    rate_at_once(monkeypatch, 0)
-    settle(settler, replace(RACES[-1], entrants=CHANGED.entrants))
-    assert existing(last_race(ledger, board, racer)).result.name == earlier[0].race
-    assert len(last_results(ledger, board.key, [racer], 99)[racer]) == len(earlier)
 
 
 def test_new_races_are_rated_on_the_old_ratings_until_the_rebuild_is_done(settler: Settler) -> None:

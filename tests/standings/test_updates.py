@@ -202,40 +202,21 @@ def test_a_damaged_result_is_never_rated(seasons: Settler, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-@pytest.mark.parametrize("how", ["merge", "settle"])
+@pytest.mark.parametrize("how", ["merge", "settle", "another model", "another name"])
 def test_the_sites_result_replaces_a_damaged_one(seasons: Settler, kind: str, how: str) -> None:
-    before = contents(seasons)
+    model = "trueskill" if how == "another model" else "thurstone-hurdle"
+    first = replace(FIRST, goal="S0") if how == "another name" else FIRST
     damage(seasons, kind)
-    if how == "merge":
-        assert seasons.add_past_races([FIRST, SECOND], "backfill").changed == 1
-    else:
-        settle(seasons, FIRST)
-    assert contents(seasons) == before
-    assert_right(seasons)
-
-
-@pytest.mark.parametrize("kind", DAMAGE)
-def test_the_sites_result_repairs_a_leaderboard_with_other_settings(seasons: Settler, kind: str) -> None:
-    damage(seasons, kind)
-    changed = Settler(seasons.ledger, chained("trueskill"))
+    changed = Settler(seasons.ledger, chained(model))
+    follow_renames(changed, [first], [first.goal])
     apply_settings(changed)
-    assert board_of(changed, "S1").model == "thurstone-hurdle"
-    changed.add_past_races([FIRST, SECOND], "backfill")
+    settle(changed, first) if how == "settle" else changed.add_past_races([first, SECOND], "backfill")
     assert carry_out_rebuilds(changed.ledger) == {}
-    assert board_of(changed, "S1").model == "trueskill"
-    assert_right(changed)
-
-
-@pytest.mark.parametrize("kind", DAMAGE)
-def test_a_goal_with_a_damaged_race_can_be_renamed(seasons: Settler, kind: str) -> None:
-    before = contents(seasons)["orb/S1"][1:]
-    damage(seasons, kind)
-    renamed = [replace(FIRST, goal="S0")]
-    follow_renames(seasons, renamed, ["S0", "S2"])
-    seasons.add_past_races(renamed, "backfill")
-    assert carry_out_rebuilds(seasons.ledger) == {}
-    assert board_of(seasons, "S1").goals == ("S0",)
-    assert contents(seasons)["orb/S1"][1:] == before
+    with fresh(chained(model)) as other:
+        other.add_past_races([FIRST, SECOND], "import")
+        goals, expected = [first.goal, "S2"], contents(other)
+    for goal, (name, (goals_now, *ratings)) in zip(goals, contents(changed).items(), strict=True):
+        assert (goals_now, tuple(ratings)) == ((goal,), expected[name][1:])
 
 
 def test_races_after_a_damaged_one_are_still_settled(seasons: Settler) -> None:

@@ -100,16 +100,6 @@ def test_an_edit_after_it_counted_counts_once_it_has_stood() -> None:
     assert settled(polled.read(1061, EDITED)) == [EDITED]
 
 
-def test_edits_are_followed_for_a_week() -> None:
-    polled = Polled()
-    polled.read(60, FIRST)
-    day = 24 * 60
-    polled.read(6.9 * day, FIRST)
-    assert polled.case.row is not None
-    polled.read(7.1 * day, FIRST)
-    assert polled.case.row is None
-
-
 def test_a_frame_alone_does_not_make_a_result_count() -> None:
     polled = Polled(replace(Polled().case, is_watched=True))
     assert any(isinstance(effect, Announce) for effect in polled.on(1, cases.Frame(seen(FIRST))))
@@ -213,15 +203,6 @@ def test_info_box_is_written_late_while_chat_is_open(
     assert [row.message.kind for row in ledger.messages.open_for(FIRST.name)] == kinds
 
 
-def test_later_looks_leave_a_race_that_counts_without_a_record(ledger: Ledger, clock: Clock) -> None:
-    settler = Settler(ledger, RULES)
-    follower = Follower(settler, clock)
-    for _ in range(4):
-        clock.advance(hours=2)
-        follower.read(seen(FIRST))
-        assert races_by_board(settler) == {"League": ["r"]}
-
-
 @pytest.mark.parametrize("change", ["nothing", "a merge", "a penalty", "a deleted account"])
 def test_a_race_that_counts_is_followed_for_a_week_whatever_is_stored(
     ledger: Ledger, clock: Clock, change: str
@@ -240,10 +221,10 @@ def test_a_race_that_counts_is_followed_for_a_week_whatever_is_stored(
         case "a deleted account":
             gone = replace(FIRST.entrants[0], user_id=None, name=NO_NAME)
             shown = replace(FIRST, entrants=(gone, *FIRST.entrants[1:]))
-    for days, is_followed in (4, True), (4, False):
+    for days, is_followed in (6.8, True), (0.3, False):
         clock.advance(days=days)
         follower.read(seen(shown))
-        assert follower.is_followed() is is_followed
+        assert (follower.is_followed(), ledger.races.has(FIRST.name)) == (is_followed, True)
 
 
 def test_a_lost_record_is_undone_where_it_is_needed_only(ledger: Ledger, clock: Clock) -> None:
