@@ -483,3 +483,20 @@ FROM players;
 -- m037_events_by_leaderboard
 ALTER TABLE events DROP COLUMN goal;
 CREATE INDEX races_of_events ON races (category, counts_on, counted_at, name) WHERE counts_on <> '';
+
+-- m038_orders_in_force
+DROP VIEW hidden_players;
+DROP VIEW excluded_races;
+CREATE VIEW orders_in_force AS
+SELECT * FROM orders
+WHERE NOT EXISTS (
+    SELECT 1 FROM orders AS later
+    WHERE later.subject = orders.subject AND later.id > orders.id AND (
+        (later.kind = 'event remove' AND later.target IS NULL) OR later.kind = CASE orders.kind
+        WHEN 'hide' THEN 'unhide' WHEN 'exclude' THEN 'include' WHEN 'skip' THEN 'count' END
+    )
+);
+CREATE VIEW hidden_players AS
+SELECT subject AS player FROM orders_in_force WHERE kind IN ('forget', 'hide');
+CREATE VIEW excluded_races AS
+SELECT subject AS race, kind FROM orders_in_force WHERE kind IN ('exclude', 'skip');

@@ -171,13 +171,15 @@ class Events(LedgerTable):
         row = asdict(source) | {"result": result, "remarks": remarks}
         self._connection.save("event_sources", "event, name", [row])
 
-    def update_room(self, result: RaceResult) -> None:
-        """Store a room's result in its event, unless that is closed."""
-        sql = (
-            "UPDATE event_sources SET result = ? WHERE kind = 'room' AND name = ?"
-            " AND event IN (SELECT name FROM events WHERE closed_at IS NULL)"
-        )
-        self._connection.write(sql, result.to_json(), result.name)
+    def update_room(self, room: str, result: RaceResult | None) -> None:
+        """Store a room's result in its event, unless that is closed. Accounts that were deleted stay."""
+        event = self.find(self.rooms()[room])
+        (source,) = (each for each in self.sources(event.name) if each.name == room)
+        result = result and People(self._connection).amended(result)
+        if result and source.result:
+            result = result.with_accounts_of(source.result)
+        if event.closed_at is None:
+            self.save_source(replace(source, result=result))
 
     def remove_source(self, source: EventSource) -> None:
         sql = "DELETE FROM event_sources WHERE event = ? AND name = ?"
@@ -186,14 +188,12 @@ class Events(LedgerTable):
     def annulled(self, event: Event) -> dict[str, str]:
         """Return the players whose results in an event are annulled, each with the reason."""
         people, found = People(self._connection), dict[str, str]()
-        for order in Orders(self._connection).all():
-            if order.subject != event.name or order.given_at < event.created_at:
-                continue
+        sql = "SELECT * FROM orders_in_force WHERE subject = ? AND kind IN ('annul', 'restore') ORDER BY id"
+        for order in read(Order, self._connection.rows(sql, event.name)):
             player = people.account(order.target or "")
+            found.pop(player, None)
             if order.kind is OrderKind.ANNUL:
                 found[player] = order.reason
-            elif order.kind is OrderKind.RESTORE:
-                found.pop(player, None)
         return found
 
     def attempts(self, event: Event) -> list[Attempt]:

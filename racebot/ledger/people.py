@@ -90,10 +90,7 @@ class People(LedgerTable):
 
         Forgetting a player is an order of the operator.
         """
-        sql = (
-            "SELECT by_player, reason FROM orders WHERE subject = ?1 AND kind IN ('hide', 'forget') AND id >"
-            " (SELECT coalesce(max(id), 0) FROM orders WHERE subject = ?1 AND kind = 'unhide')"
-        )
+        sql = "SELECT by_player, reason FROM orders_in_force WHERE subject = ? AND kind IN ('hide', 'forget')"
         return {bool(by_player): reason for by_player, reason in self._connection.rows(sql, player)}
 
     def is_forgotten(self, player: str) -> bool:
@@ -143,11 +140,8 @@ class People(LedgerTable):
     def penalized(self, race: str, entrants: Iterable[Entrant]) -> list[Entrant]:
         """Return entrants with the penalties that orders give them in a race."""
         entrants = list(entrants)
-        sql = (
-            "SELECT target, amount, reason FROM orders WHERE subject = ? AND kind = 'penalty' AND given_at >="
-            " coalesce((SELECT created_at FROM events WHERE name = subject), '') ORDER BY id"
-        )
-        if orders := self._connection.rows(sql, race):
+        sql = "SELECT target, amount, reason FROM orders_in_force WHERE subject = ? AND kind = 'penalty'"
+        if orders := self._connection.rows(f"{sql} ORDER BY id", race):
             ids, merged, forgotten = {e.user_id for e in entrants}, self.merged(), self._forgotten()
             found = {t if t in ids else merged.get(t, t): (amount, why) for t, amount, why in orders}
             for index, each in enumerate(entrants):

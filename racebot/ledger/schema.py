@@ -14,7 +14,7 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m037_events_by_leaderboard"
+VERSION = "m038_orders_in_force"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
@@ -173,19 +173,20 @@ _SCHEMA = """
         amount INTEGER
     );
     CREATE INDEX orders_by_subject ON orders (subject, kind, id);
+    -- Without those that another one took back. All orders about an event end with it.
+    CREATE VIEW orders_in_force AS
+    SELECT * FROM orders
+    WHERE NOT EXISTS (
+        SELECT 1 FROM orders AS later
+        WHERE later.subject = orders.subject AND later.id > orders.id AND (
+            (later.kind = 'event remove' AND later.target IS NULL) OR later.kind = CASE orders.kind
+            WHEN 'hide' THEN 'unhide' WHEN 'exclude' THEN 'include' WHEN 'skip' THEN 'count' END
+        )
+    );
     CREATE VIEW hidden_players AS
-    SELECT subject AS player FROM orders
-    WHERE kind IN ('forget', 'hide') AND NOT EXISTS (
-        SELECT 1 FROM orders AS later
-        WHERE later.subject = orders.subject AND later.kind = 'unhide' AND later.id > orders.id
-    );
+    SELECT subject AS player FROM orders_in_force WHERE kind IN ('forget', 'hide');
     CREATE VIEW excluded_races AS
-    SELECT subject AS race, kind FROM orders
-    WHERE kind IN ('exclude', 'skip') AND NOT EXISTS (
-        SELECT 1 FROM orders AS later
-        WHERE later.subject = orders.subject AND later.id > orders.id
-        AND later.kind = CASE orders.kind WHEN 'exclude' THEN 'include' ELSE 'count' END
-    );
+    SELECT subject AS race, kind FROM orders_in_force WHERE kind IN ('exclude', 'skip');
     -- Races that the bot follows, and messages to deliver.
     CREATE TABLE cases (
         race TEXT PRIMARY KEY,

@@ -66,14 +66,12 @@ class EventSteps:
                 raise OrderError(f"{room} is not in {event.category}, the category of {event.title}")
             if other not in {None, event.name}:
                 raise OrderError(f"{room} belongs to {other}: remove it there first")
-            amended = result and self.settler.ledger.people.amended(result)
             if other is None:
                 self._order(OrderKind.EVENT_ADD, event, room)
-                source = EventSource(event.name, SourceKind.ROOM, room, amended, ())
-            else:
-                (known,) = (each for each in events.sources(event.name) if each.name == room)
-                source = replace(known, result=amended)
-            events.save_source(source)
+                stored = self.settler.ledger.races.get(room)
+                given = None if stored is None else stored.result
+                events.save_source(EventSource(event.name, SourceKind.ROOM, room, given, ()))
+            events.update_room(room, result)
             self.settler.withdraw(room)
 
     def read_sheet(
@@ -160,8 +158,6 @@ class EventSteps:
                 self.settler.withdraw(event.name)
                 events.remove(event)
                 self._order(OrderKind.EVENT_REMOVE, event)
-                if event.name in self.settler.ledger.orders.under(OrderKind.EXCLUDE):
-                    self._order(OrderKind.INCLUDE, event)  # a later event may have the same name
             rooms = [s.result for s in removed if s.kind is SourceKind.ROOM and s.result is not None]
             self.settler.add_past_races(rooms, "backfill", self.now)
 

@@ -99,7 +99,7 @@ class Settler:
                 self.ledger.cases.remove(result.name)
             if result.name not in self.rules.events:
                 return self._settle(result, now)
-            self.ledger.events.update_room(self.ledger.people.amended(result))
+            self.ledger.events.update_room(result.name, result)
             return False
 
     def rated(self, name: str, unsettled: RaceResult | None = None) -> list[RatedRace]:

@@ -375,6 +375,10 @@ class Driver:
         if set(found) != expected:
             self._differs("deleted", f"forgets {found}, not {expected}")
         self.truth.forgotten |= expected
+        for event in self.truth.events.values():  # which keep the results
+            for source in [source for name, source in event.sources.items() if name in self.rooms]:
+                room = replace(source.result, entrants=_without(player, source.result.entrants))
+                self.product.settler.settle(room, step.now)
 
     # Events
 
@@ -391,7 +395,7 @@ class Driver:
         if found is None or self._unnoticed():
             return
         until = step.now + timedelta(hours=10 + dice.below(40, "until"))
-        made = self._steps(step).create(f"Cup {step.number}", found, until)
+        made = self._steps(step).create(f"Cup {step.number % 9}", found, until)
         self.truth.events[made.name] = Event(made.name, found.name, goal, until)
 
     def _add_room(self, dice: Dice, step: Step) -> None:
@@ -459,8 +463,11 @@ class Driver:
             source = event.sources.pop(name)
             if name in self.rooms and self.truth.boards_of(source.result, source.goal):
                 self.truth.tell(source.result, source.goal, min(source.result.ended_at, step.now))
-        if whole:
+        if whole:  # a later event may have the name
             del self.truth.events[event.name]
+            self.truth.excluded.discard(event.name)
+            for key in [key for key in self.truth.penalties if key[0] == event.name]:
+                del self.truth.penalties[key]
 
     def _annul(self, dice: Dice, step: Step, *, undo: bool = False) -> None:
         event = self._event(dice, closed=bool(dice.below(2, "closed")))

@@ -277,17 +277,22 @@ def test_the_reason_of_an_order_about_a_hidden_person_is_in_no_report(settler: S
     assert "cheated" not in str(list(tournament_report(settler.ledger, board_of(settler), Listing())))
 
 
-def test_an_event_with_the_name_of_an_excluded_one_that_was_removed_counts(settler: Settler) -> None:
+def test_no_order_about_an_event_holds_for_a_later_one_of_that_name(settler: Settler) -> None:
+    settler = Settler(settler.ledger, replace(settler.rules, named=(LEAGUE,)))
     settler.add_past_races(RACES, "import")
     steps = EventSteps(settler, NOW)
     for number in range(2):
-        event = opened(steps, board_of(settler))
+        event = opened(steps, board_of(settler, "League"))
         steps.add_room(event, f"{CATEGORY}/q{number}", result(f"q{number}", "cy ann", after=9))
         steps.close(event)
         if number == 0:
             orders.exclude(settler, existing(settler.ledger.races.get(event.name)), "wrong seed", NOW)
+            orders.skip(settler, event.name, "wrong seed", NOW)
+            orders.penalize(settler, event.name, player(settler, "id-cy"), 1, "warped", NOW)
             steps.remove(settler.ledger.events.find("Cup"))
-    assert existing(settler.ledger.ratings.get(board_of(settler), event.name)).changes
+            assert not orders.is_skipped(settler.ledger, event.name)
+    assert existing(settler.ledger.ratings.get(board_of(settler, "League"), event.name)).changes
+    assert [each.penalty for each in settler.ledger.events.combined(event).entrants] == [None, None]
 
 
 def test_a_report_has_no_events_of_a_leaderboard_of_the_same_name_elsewhere(settler: Settler) -> None:

@@ -401,6 +401,11 @@ def m037_events_by_leaderboard(ledger: Ledger) -> None:
     assert [event.leaderboard for event in ledger.events.all()] == ["Any Orb"]
 
 
+@stage()
+def m038_orders_in_force(ledger: Ledger) -> None:
+    assert [set(ledger.people.hiding(player)) for player in ("shy", "rude")] == [{True}, {False}]
+
+
 def test_a_ledger_takes_its_site_once_races_came_from_there(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "ledger.db") as ledger:
         ledger.belong_to("https://typo.example", learn=False)

@@ -86,6 +86,18 @@ def test_room_of_a_closed_event_keeps_the_result_that_counts(settler: Settler) -
     assert verify(settler.ledger, board_of(settler)) == []
 
 
+def test_accounts_that_are_deleted_while_an_event_is_open_keep_their_results(settler: Settler) -> None:
+    gone = replace(ROOM, entrants=(replace(ROOM.entrants[0], user_id=None, name=NO_NAME), *ROOM.entrants[1:]))
+    event = created(settler)
+    settler.settle(ROOM, NOON)
+    steps(settler).add_room(event, ROOM.name, gone)
+    settler.settle(gone, NOON + 5 * HOUR)
+    steps(settler).close(event)
+    steps(settler).reopen(settler.ledger.events.find("Cup"))
+    settler.settle(gone, NOON + 6 * HOUR)
+    assert racers(settler, event) == ["id-ann", "id-old", "id-cy"]
+
+
 LONG = 150_000_000  # racers are a minute apart
 
 
