@@ -123,13 +123,14 @@ def ask_own_site(settings: Settings, question: Callable[[Site], Awaitable[T]]) -
     return ask_site(settings.site, question, interval=settings.request_interval)
 
 
-def final_results(settings: Settings, rooms: Sequence[str]) -> dict[str, RaceResult | None]:
+def final_results(settings: Settings, ledger: Ledger, rooms: Sequence[str]) -> dict[str, RaceResult | None]:
     """Return the result of each room as the site shows it now, None without a final one."""
 
     async def read(site: Site) -> list[Race]:
         return [(await site.race(room))[0] for room in rooms]
 
     results = zip(rooms, (race.result for race in ask_own_site(settings, read)), strict=True)
+    ledger.belong_to(settings.site)
     return {room: result if result and result.final else None for room, result in results}
 
 

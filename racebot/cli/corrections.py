@@ -124,7 +124,7 @@ def count(race: Race, reason: Why = "", database: Database = None) -> None:
         unseen = not ledger.races.has(name)
         if not unseen and not orders.is_skipped(ledger, name):
             raise OrderError(f"{name} counts already")
-        result = common.final_results(settings, [name])[name] if unseen else None
+        result = common.final_results(settings, ledger, [name])[name] if unseen else None
         if unseen and result is None:
             raise OrderError(f"{name} is not finished: repeat this afterwards")
         if result is not None and settler.rules.grace(result) is None:

@@ -3,7 +3,8 @@
 import csv
 import re
 import sys
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,6 +23,7 @@ from racebot.ledger.store import Ledger
 from racebot.queries.records import final_from
 from racebot.queries.standings import listing_of
 from racebot.races.events import Event, SourceKind, by_result
+from racebot.races.result import RaceResult
 from racebot.races.rooms import RoomRule
 from racebot.settings import sources
 from racebot.settings.model import Settings
@@ -38,7 +40,6 @@ TAGS = ("gamertag", "player", "entrant", "name")
 """Columns of start.gg's export with the entrants, without spaces and in lower case."""
 NUMBERED = {"goals", "custom_goals", "info"}  # conditions that often have the season's number in them
 NOT_COPIED = {"name", "from", "until", "rooms", "carry_over"}
-DONE = {"add": "added", "close": "closed", "reopen": "open again", "remove": "removed"}
 Step = Literal["create", "add", "close", "reopen", "remove", "show", "list"]
 
 
@@ -74,53 +75,60 @@ def event_step(
     if missing and step != "list":
         raise SettingsError(f"racebot event {step}: add {missing}")
     with open_ledger(database, only_reads=step in {"list", "show"}) as (settings, ledger):
-        ask = partial(common.accounts, settings)
-        settler = Settler(ledger, rating_rules(settings))
+        ask, settler = partial(common.accounts, settings), Settler(ledger, rating_rules(settings))
         steps = EventSteps(settler, utc_now(), webhook=settings.webhook_of, ask=ask)
-        if step == "list":
-            for each in ledger.events.all():
-                _show(ledger, each)
-        elif step == "create":
+        if step in {"list", "show"}:
+            for each in [ledger.events.find(name)] if step == "show" else ledger.events.all():
+                _show(ledger, each, in_full=step == "show")
+            return
+        if step == "create":
             if not leaderboard or until is None:
                 raise SettingsError("racebot event create: add --leaderboard NAME and --until DATE")
-            planned = planned_boards(settings)
-            board = common.one_board([*planned, *ledger.leaderboards.all()], leaderboard)
-            _show(ledger, steps.create(name, board, until))
-        elif step == "show":
-            _show(ledger, ledger.events.find(name), in_full=True)
+            known = [*planned_boards(settings), *ledger.leaderboards.all()]
+            _show(ledger, steps.create(name, common.one_board(known, leaderboard), until))
+            return
+        event = ledger.events.find(name)
+        files = [Path(each) for each in sources or () if each.lower().endswith(FILE_SUFFIXES)]
+        given = [each for each in sources or () if not each.lower().endswith(FILE_SUFFIXES)]
+        rooms = [common.race_named(settings, ledger, each) for each in given]
+        match step:
+            case "add":
+                results = common.final_results(settings, ledger, rooms) if rooms else {}
+                seen: dict[str, Any] = {"guests": guest or (), "rooms": results.values(), "new": new}
+                sheets = [steps.read_sheet(event, each, reading, **seen) for each in files]
+                _add(steps, event, results, sheets)
+            case "close":
+                _close(settings, steps, event)
+            case "reopen":
+                steps.reopen(event)
+            case "remove":
+                if sources or common.confirmed(settings, ledger, f"Remove {event.title}?", yes=yes):
+                    steps.remove(event, [*rooms, *(each.name for each in files)])
+        common.carry_out_rebuilds(ledger)
+        if left := ledger.events.get(event.name):
+            _show(ledger, left)
         else:
-            event = ledger.events.find(name)
-            files = [Path(each) for each in sources or () if each.lower().endswith(FILE_SUFFIXES)]
-            given = [each for each in sources or () if not each.lower().endswith(FILE_SUFFIXES)]
-            rooms = [common.race_named(settings, ledger, each) for each in given]
-            if step == "close":  # an added room may have a result, or another one, by now
-                rooms = [s.name for s in ledger.events.sources(event.name) if s.kind is SourceKind.ROOM]
-            asks = step == "remove" and not sources
-            if asks and not common.confirmed(settings, ledger, f"Remove {event.title}?", yes=yes):
-                return
-            results = common.final_results(settings, rooms) if step in {"add", "close"} and rooms else {}
-            if results:
-                ledger.belong_to(settings.site)
-            seen: dict[str, Any] = {"guests": guest or (), "rooms": results.values(), "new": new}
-            # Outside the transaction, since the site may be asked.
-            sheets = [steps.read_sheet(event, file, reading, **seen) for file in files if step == "add"]
-            with ledger.transaction():  # all sources are added, or none
-                for room, result in results.items():
-                    steps.add_room(event, room, result)
-                for sheet, notes in sheets:
-                    steps.add_sheet(event, sheet)
-                    for note in notes:
-                        tell(f"{sheet.name}: {note}", to=common.notices)
-                if step == "close":
-                    steps.close(event)
-                elif step == "reopen":
-                    steps.reopen(event)
-                elif step == "remove":
-                    steps.remove(event, [*rooms, *(file.name for file in files)])
-            common.carry_out_rebuilds(ledger)
-            what = ", ".join([*rooms, *map(str, files)]) if step in {"add", "remove"} else ""
-            what = what or event.title
-            tell(f"{event.title}: {DONE[step]} {what}" if what != event.title else f"{what} is {DONE[step]}")
+            tell(f"{event.title} is removed")
+
+
+def _add(steps: EventSteps, event: Event, results: Mapping[str, RaceResult | None], sheets: Any = ()) -> None:
+    """Add rooms with their results, and sheets, each with notes: all of them or none."""
+    with steps.settler.ledger.transaction():
+        for room, result in results.items():
+            steps.add_room(event, room, result)
+        for sheet, notes in sheets:
+            steps.add_sheet(event, sheet)
+            for note in notes:
+                tell(f"{sheet.name}: {note}", to=common.notices)
+
+
+def _close(settings: Settings, steps: EventSteps, event: Event) -> None:
+    ledger = steps.settler.ledger
+    rooms = [each.name for each in ledger.events.sources(event.name) if each.kind is SourceKind.ROOM]
+    results = common.final_results(settings, ledger, rooms) if rooms else {}
+    with ledger.transaction():  # an added room may have a result, or another one, by now
+        _add(steps, event, results)
+        steps.close(event)
 
 
 def _show(ledger: Ledger, event: Event, *, in_full: bool = False) -> None:
@@ -183,21 +191,9 @@ def season(
             set_value(old, "until", moment)
         shown.append(old)
         if step == "start":
-            new = _successor(old.unwrap(), name)
-            if at or all(new.get(key) == old.get(key) for key in (*NUMBERED, "rooms")):
-                new["from"] = moment if at else old["until"].unwrap()
-            shown.append(add_table(tables, new))
+            shown.append(add_table(tables, _successor(old.unwrap(), name, at and moment)))
 
-    def check(draft: Path) -> None:
-        try:
-            rules = _rules(sources.load(config=draft))
-        except SettingsError as error:
-            problems = (problem.replace(str(draft), str(settings.config)) for problem in error.problems)
-            raise SettingsError(*problems) from None
-        if not all(table["name"] in rules for table in shown) or not rules[shown[0]["name"]].until:
-            raise SettingsError("RACEBOT_LEADERBOARDS hides racebot.toml: move its tables there")
-
-    edit_leaderboards(settings.config, change, check)
+    edit_leaderboards(settings.config, change, lambda draft: _check(draft, settings, shown))
     if step == "start" and not any(board.name == shown[0]["name"] for board in boards):
         tell(f"{shown[0]['name']} has no race yet, and ends")
     planned = load_settings(database=database)
@@ -208,6 +204,17 @@ def season(
     for each in shown[-1].get("goals", []) if step == "start" else ():
         if any(limit and each not in limit for limit in limits):
             tell(f"Add {each!r} to RACEBOT_GOALS, or it is not rated.")
+
+
+def _check(draft: Path, settings: Settings, shown: Sequence[Any]) -> None:
+    """Raise `SettingsError` if a draft of the settings is wrong, or does not show a season's tables."""
+    try:
+        rules = _rules(sources.load(config=draft))
+    except SettingsError as error:
+        problems = (problem.replace(str(draft), str(settings.config)) for problem in error.problems)
+        raise SettingsError(*problems) from None
+    if not all(table["name"] in rules for table in shown) or not rules[shown[0]["name"]].until:
+        raise SettingsError("RACEBOT_LEADERBOARDS hides racebot.toml: move its tables there")
 
 
 def _rules(settings: Settings) -> dict[str, RoomRule]:
@@ -231,7 +238,8 @@ def _table(settings: Settings, tables: Any, name: str) -> Any:
     return found[0]
 
 
-def _successor(old: dict[str, Any], name: str) -> dict[str, Any]:
+def _successor(old: dict[str, Any], name: str, at: date | None) -> dict[str, Any]:
+    """Return the table of a season like another one, which begins then, or when the other one ends."""
     new = {"name": name} | {key: value for key, value in old.items() if key not in NOT_COPIED}
     if "rooms" in old:
         new["rooms"] = []
@@ -240,6 +248,8 @@ def _successor(old: dict[str, Any], name: str) -> dict[str, Any]:
         for key in NUMBERED & new.keys():
             texts = [new[key]] if isinstance(new[key], str) else new[key]
             new[key] = [pattern.sub(number[1], text) for text in texts]
+    if at or all(new.get(key) == old.get(key) for key in (*NUMBERED, "rooms")):
+        new["from"] = at or old["until"]
     return new | {"carry_over": {"factor": 0.9} | old.get("carry_over", {}) | {"from": old["name"]}}
 
 

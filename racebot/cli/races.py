@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -150,11 +150,8 @@ def show_rooms(
         return [room for slug in slugs async for room in rooms_of(site, slug, rules, oldest)]
 
     found = common.ask_own_site(settings, rooms)
-    with ExitStack() as stack:
-        ledger = None
-        if settings.database.exists():
-            ledger = stack.enter_context(Ledger.open_to_read(settings.database))
-            rules = Boards(ledger, rules).rules
+    with Ledger.open_to_read(settings.database) if settings.database.exists() else nullcontext() as ledger:
+        rules = rules if ledger is None else Boards(ledger, rules).rules
         rows = [row for room in found for row in _rows(room, rules, ledger, None if whole else boards)]
     tables.print_rooms(console, rows)
 
@@ -192,7 +189,7 @@ def _rows(
         why += ", if recorded" if verdict.counts and not config.rule.finished else ""
         board = config.leaderboard(room.category, room.goal)
         order = ledger.races.note(board, room.name) if ledger and verdict.counts else None
-        fails = bool(order) or not verdict.counts
+        fails = not verdict.counts or order is not None
         yield tables.RoomRow(config.name, fails, order or why, room.name, room.goal)
 
 

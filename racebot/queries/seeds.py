@@ -1,6 +1,6 @@
 """The order in which a leaderboard seeds a bracket, and the report of a tournament."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -87,37 +87,29 @@ def seed_list(
     Entrants whom the leaderboard does not list come last, by rating. Equal places are by rating, then name.
     """
     places, scores = _places(ledger, board, listing)
-    named: dict[str, set[str]] = {}
-    merged, hidden = ledger.people.merged(), ledger.people.hidden()
-    for text in filter(None, (each.strip(AROUND_NAMES) for each in entrants or ())):
-        called = [each.id for each in ledger.players.named(text)] or ledger.profiles.on_twitch(text)
-        named[text] = {merged.get(player, player) for player in called} - hidden
-    worst = max(sorted(places.values())[:limit], default=0)
-    chosen = {player for player, place in places.items() if place <= worst} if entrants is None else set()
-    known = {each.player: each for each in ledger.standings.of(board, chosen.union(*named.values()))}
-    missing, given = list[NotSeeded](), dict[str, str]()
-    for text, accounts in named.items():
-        races = {player: known[player].races if player in known else -1 for player in sorted(accounts)}
-        player = max(races, key=races.__getitem__, default="")  # of several, the one with most races
-        if player in known or player in places:
-            chosen.add(player)
-            given[player] = text
-        elif player:
-            missing.append(NotSeeded(text, "no rated race on this leaderboard"))
-        else:
-            missing.append(NotSeeded(text, "no player has that name", *ledger.people.similar(text, 5)[:1]))
-    names, profiles = ledger.people.names(chosen), ledger.profiles.all()
+    if entrants is None:
+        worst = max(sorted(places.values())[:limit], default=0)
+        given, missing = {player: "" for player, place in places.items() if place <= worst}, list[NotSeeded]()
+    else:
+        given, missing = _accounts(ledger, board, entrants, places)
+    known = {each.player: each for each in ledger.standings.of(board, given)}
+    rating = {player: each.rating for player, each in known.items()}
+    names, profiles = ledger.people.names(given), ledger.profiles.all()
 
     def order(player: str) -> tuple[float, float, str, str]:
-        rating = known[player].rating if player in known else float("-inf")
-        return places.get(player, float("inf")), -rating, names[player].casefold(), player
+        return (
+            places.get(player, float("inf")),
+            -rating.get(player, float("-inf")),
+            names[player].casefold(),
+            player,
+        )
 
     ordered = sorted(names, key=order)[:limit]
     seeds = []
-    for index, player in enumerate(ordered):
+    for number, (player, above) in enumerate(zip(ordered, ["", *ordered], strict=False), start=1):
         standing, place = known.get(player), places.get(player)
         seed = Seed(
-            seed=index + 1,
+            seed=number,
             place=place,
             id=player,
             name=names[player],
@@ -125,15 +117,34 @@ def seed_list(
             points=standing and standing.points,
             races=standing.races if standing else 0,
             score=scores.get(player),
-            entrant=given.get(player, ""),
+            entrant=given[player],
         )
-        above = ordered[index - 1] if index else ""
         level = ""
         if place is not None and place == places.get(above):
-            ratings = {known[each].rating if each in known else None for each in (player, above)}
-            level = "in the order of names" if len(ratings) == 1 else "by rating"
+            level = "in the order of names" if rating.get(player) == rating.get(above) else "by rating"
         seeds.append(replace(seed, note="; ".join(_note(seed, len(places), standing, listing, level))))
     return SeedList(board.name, seeds, missing)
+
+
+def _accounts(
+    ledger: Ledger, board: Leaderboard, entrants: Iterable[str], listed: Collection[str]
+) -> tuple[dict[str, str], list[NotSeeded]]:
+    """Return the named players who are listed or rated, each with the name given, and the other entrants."""
+    given, missing = dict[str, str](), list[NotSeeded]()
+    merged, hidden = ledger.people.merged(), ledger.people.hidden()
+    for text in dict.fromkeys(filter(None, (each.strip(AROUND_NAMES) for each in entrants))):
+        called = [each.id for each in ledger.players.named(text)] or ledger.profiles.on_twitch(text)
+        accounts = {merged.get(player, player) for player in called} - hidden
+        races = {each.player: each.races for each in ledger.standings.of(board, accounts)}
+        # Of several, the one with most races.
+        player = max(sorted(accounts), key=lambda each: races.get(each, -1), default="")
+        if player in races or player in listed:
+            given[player] = text
+        elif player:
+            missing.append(NotSeeded(text, "no rated race on this leaderboard"))
+        else:
+            missing.append(NotSeeded(text, "no player has that name", *ledger.people.similar(text, 5)[:1]))
+    return given, missing
 
 
 def _places(ledger: Ledger, board: Leaderboard, listing: Listing) -> tuple[dict[str, int], dict[str, float]]:

@@ -208,17 +208,14 @@ class RatingRules:
             chosen = [renamed.get(category, {})] if category else renamed.values()
             return next((names[goal] for names in chosen if goal in names), goal)
 
+        def now(config: LeaderboardConfig) -> LeaderboardConfig:
+            if (carry := config.carry) is None or carry.source in own:
+                return config
+            return replace(config, carry=replace(carry, source=present(config.category, carry.source)))
+
         own = {config.name for config in self.named}
-        named = tuple(
-            config
-            if config.carry is None or config.carry.source in own
-            else replace(
-                config, carry=replace(config.carry, source=present(config.category, config.carry.source))
-            )
-            for config in self.named
-        )
         goals = {c: frozenset(present(c, goal) for goal in chosen) for c, chosen in self.goals.items()}
-        return replace(self, named=named, goals=goals, renamed=renamed)
+        return replace(self, named=tuple(map(now, self.named)), goals=goals, renamed=renamed)
 
     def configs_to_rate(self, result: RaceResult) -> list[LeaderboardConfig]:
         """Return the configurations by which a result counts, or will once it is recorded."""

@@ -47,18 +47,14 @@ def follow_renames(
         for earlier, goal in settler.ledger.races.renamed_goals().get(category, {}).items():
             if {earlier, goal} <= {*goals}:
                 early += (result for result in results if result.goal == earlier and not result.custom_goal)
-                _separate(settler, category, earlier, goal)
+                log.warning(
+                    "goal %s is a new one: in racebot.toml, write %s for the renamed one", earlier, goal
+                )
+                with settler.ledger.transaction():
+                    settler.ledger.races.forget_rename(category, earlier)
+                    settler.boards.refresh()
+                    apply_settings(settler)
     return early
-
-
-def _separate(settler: Settler, category: str, earlier: str, goal: str) -> None:
-    log.warning(
-        "goal %s is a new one: for the one that had its name, write %s in racebot.toml", earlier, goal
-    )
-    with settler.ledger.transaction():
-        settler.ledger.races.forget_rename(category, earlier)
-        settler.boards.refresh()
-        apply_settings(settler)
 
 
 def _rename(settler: Settler, category: str, earlier: str, goal: str) -> None:
