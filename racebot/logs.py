@@ -1,6 +1,5 @@
 """The log, and failures that repeat.
 
-May import: errors, text.
 Invariant: no secret and no unbounded text reaches a log line.
 """
 

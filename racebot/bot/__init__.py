@@ -1,5 +1,4 @@
 """The worker: watches categories and rooms, settles races, delivers messages, and stops in order.
 
-May import: everything but cli and sandbox.
 Invariant: a crash at any point loses no race and sends no message twice.
 """

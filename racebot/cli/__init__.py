@@ -1,6 +1,5 @@
 """The command line. Commands are thin wrappers around the other packages.
 
-May import: everything.
 Invariant: an expected error prints a line for each problem and sets the exit code.
 """
 

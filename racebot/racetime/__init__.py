@@ -1,5 +1,4 @@
 """The site: HTTP client, access tokens, payloads and room sockets.
 
-May import: errors, text, logs, races.
 Invariant: no trust in the site. Payloads are bounded and validated before any other code sees them.
 """

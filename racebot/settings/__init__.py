@@ -1,5 +1,4 @@
 """Operators' settings: `model` declares them, `sources` reads the environment, `.env` and `racebot.toml`.
 
-May import: errors, text, races, ratings, scoring.
 Invariant: every problem is reported at once, with its place and its fix, and no secret is ever shown.
 """

@@ -4,6 +4,5 @@ Needs the extra `web`. Every document has a path, such as `races/smr/curious-mid
 `racebot.addresses` builds and parses paths, `routes` finds the document at a path, `http` serves it, and
 `export` writes every document to a folder.
 
-May import: chat and everything below it.
 Invariant: pages read the ledger and the live file, and write neither.
 """
