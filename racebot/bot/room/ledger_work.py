@@ -5,19 +5,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from racebot.bot.room import events
 from racebot.bot.room.announcements import Announcements, Told
 from racebot.bot.room.case import Case
-from racebot.bot.room.events import (
-    STAY_AFTER_FINISH,
-    Act,
-    Announce,
-    CaseEvent,
-    Effect,
-    GiveUp,
-    Listed,
-    Read,
-    Settle,
-)
+from racebot.bot.room.events import STAY_AFTER_FINISH, Act, Announce, Effect, GiveUp, Settle
 from racebot.ledger.outbox import CaseRow, Delivery
 from racebot.ledger.rows import RATED_LATER
 from racebot.races.result import RaceResult
@@ -45,11 +36,11 @@ class LedgerWork:
         self.rated_later: set[str] = set()
         """Races with an edited result whose changes are published once a rebuild has rated them."""
 
-    def load(self, name: str, *happened: CaseEvent, watched: bool) -> Case:
+    def load(self, name: str, *happened: events.CaseEvent, watched: bool) -> Case:
         """Return the case of a race as the ledger knows it, before these events."""
         row, stored = self.ledger.cases.get(name), self.ledger.races.state(name)
         settled_as = None if stored is None or stored[1] else stored[0]
-        for shown in [each.race.result for each in happened if isinstance(each, Read | Listed)]:
+        for shown in [each.race.result for each in happened if isinstance(each, events.Read | events.Listed)]:
             if shown and settled_as not in {None, shown.fingerprint()} and self.settler.has(shown):
                 settled_as = shown.fingerprint()  # the stored result differs by orders and deleted accounts
         case = Case(name, self._settings, lambda: self.settler.rules, self._speaks, row, stored is not None)
