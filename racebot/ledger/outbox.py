@@ -65,10 +65,7 @@ class Cases(LedgerTable):
         return self._select("category = ? AND ended_at IS NULL", category)
 
     def standing(self, category: str, boards: Iterable[Leaderboard]) -> dict[str, datetime]:
-        """Return when, at the latest, each race of a category counts whose result has to stand, in order.
-
-        It may have to stand for any of the leaderboards.
-        """
+        """Return when, at the latest, each race of a category counts whose result has to stand, in order."""
         graces = (each.rule.grace for each in boards if each.category == category and each.rule.finished)
         grace = max(graces, default=timedelta(0))
         where = (

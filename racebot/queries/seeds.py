@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from math import inf
 from typing import Any
 
 from racebot.ledger.orders import OrderKind
@@ -93,18 +94,10 @@ def seed_list(
     else:
         given, missing = _accounts(ledger, board, entrants, places)
     known = {each.player: each for each in ledger.standings.of(board, given)}
-    rating = {player: each.rating for player, each in known.items()}
+    below = {player: -each.rating for player, each in known.items()}
     names, profiles = ledger.people.names(given), ledger.profiles.all()
-
-    def order(player: str) -> tuple[float, float, str, str]:
-        return (
-            places.get(player, float("inf")),
-            -rating.get(player, float("-inf")),
-            names[player].casefold(),
-            player,
-        )
-
-    ordered = sorted(names, key=order)[:limit]
+    order = {each: (places.get(each, inf), below.get(each, inf), names[each].casefold()) for each in names}
+    ordered = sorted(names, key=lambda each: (order[each], each))[:limit]
     seeds = []
     for number, (player, above) in enumerate(zip(ordered, ["", *ordered], strict=False), start=1):
         standing, place = known.get(player), places.get(player)
@@ -121,7 +114,7 @@ def seed_list(
         )
         level = ""
         if place is not None and place == places.get(above):
-            level = "in the order of names" if rating.get(player) == rating.get(above) else "by rating"
+            level = "in the order of names" if below.get(player) == below.get(above) else "by rating"
         seeds.append(replace(seed, note="; ".join(_note(seed, len(places), standing, listing, level))))
     return SeedList(board.name, seeds, missing)
 

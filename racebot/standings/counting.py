@@ -160,9 +160,8 @@ class RatingRules:
                     verdict = Verdict(reason, current.goal, self.goals.get(room.category, ()))
                 found.append((config, verdict))
         event = self.events.get(room.name)
-        if event is None:
-            return found
-        return [(c, Verdict(RoomReason.EVENT, event) if each.counts else each) for c, each in found]
+        part = Verdict(RoomReason.EVENT, event) if event else None
+        return [(config, part if part and verdict.counts else verdict) for config, verdict in found]
 
     def needs_no_record(self, room: Room) -> bool:
         return any(config.rule.finished for config in self.configs_for(room))

@@ -191,17 +191,6 @@ def test_results_that_never_count_are_skipped(settler: Settler, facts: dict[str,
 # Rating rules
 
 
-def test_named_leaderboards_take_the_goals_they_list() -> None:
-    season = LeaderboardConfig("trueskill", name="Season", goals=("Any Orb", "All Orbs"))
-    sprint = LeaderboardConfig("pairwise-elo", name="Sprint", goals=("Any Orb",), category="cup")
-    rules = RatingRules(SIMPLE, (season, sprint))
-    assert [(b.name, b.model, b.goals) for b in rules.leaderboards(room("Any Orb"))] == [
-        ("Season", "trueskill", ("Any Orb", "All Orbs"))
-    ]
-    assert [b.name for b in rules.leaderboards(room("Any Orb", "cup"))] == ["Season", "Sprint"]
-    assert [(b.name, b.goals) for b in rules.leaderboards(room("No Orbs"))] == [("No Orbs", ("No Orbs",))]
-
-
 def test_each_named_leaderboard_says_why_it_chooses_a_room_or_not() -> None:
     season, sprint = (replace(SIMPLE, name=name, goals=(name,)) for name in ("Season", "Sprint"))
     events_only = replace(SIMPLE, name="Events")
@@ -211,8 +200,8 @@ def test_each_named_leaderboard_says_why_it_chooses_a_room_or_not() -> None:
     ).with_renamed({CATEGORY: {"Season": "New"}})
     rules = replace(rules, events={"orb/part": "orb/event-cup"})
 
-    def reasons(goal: str, slug: str = "room") -> list[RoomReason]:
-        verdicts = rules.verdicts(room(goal, slug=slug))
+    def reasons(goal: str, **facts: Any) -> list[RoomReason]:
+        verdicts = rules.verdicts(room(goal, **{"slug": "room", **facts}))
         found = {config.name: verdict.reason for config, verdict in verdicts}
         return [found.pop(each.name) for each in rules.named] + [*found.values()]
 
@@ -222,7 +211,9 @@ def test_each_named_leaderboard_says_why_it_chooses_a_room_or_not() -> None:
     assert reasons("Season") == reasons("New") == [matches, goal, unlisted, chosen]
     assert reasons("Sprint") == [goal, RoomReason.NOT_RATED, unlisted, chosen]
     assert reasons("Other") == [goal, goal, unlisted, chosen, matches]
-    assert reasons("New", "part") == [RoomReason.EVENT, goal, unlisted, RoomReason.EVENT]
+    custom = RoomReason.CUSTOM_GOAL
+    assert reasons("Other", custom_goal=True) == [custom, custom, unlisted, chosen]
+    assert reasons("New", slug="part") == [RoomReason.EVENT, goal, unlisted, RoomReason.EVENT]
 
 
 @pytest.mark.parametrize(

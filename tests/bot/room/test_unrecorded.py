@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CATEGORY, NOON, Clock, entrant, result, room, seen
+from builders import NOON, Clock, entrant, result, seen
 from room_support import Follower
 
 from racebot.bot.room import events as cases
@@ -236,13 +236,6 @@ def test_a_lost_record_is_undone_where_it_is_needed_only(ledger: Ledger, clock: 
         clock.advance(hours=2)
         follower.read(seen(replace(both, recorded=False)))
     assert races_by_board(settler) == {"Any Orb": [], "Mixed": ["r"]}
-
-
-def test_rooms_of_custom_goals_make_no_leaderboard_of_their_own(settler: Settler) -> None:
-    assert RULES.configs_for(room("Unknown", custom_goal=True)) == []
-    assert [c.name for c in RULES.configs_for(room(GOAL, custom_goal=True))] == ["League"]
-    none = RatingRules(OWN, (LEAGUE,), {CATEGORY: frozenset()})
-    assert none.configs_for(room("Any Orb")) == []
 
 
 def test_backfilled_result_counts_once_it_stood_for_the_longest_grace(ledger: Ledger) -> None:
