@@ -220,8 +220,7 @@ def test_a_damaged_result_lacks_its_time_and_is_no_dnf(
 ) -> None:
     before, changes = played_races(ledger, board.key, "id-ann"), [*rating_changes(ledger, board.key)]
     ledger.connection.write("UPDATE races SET result = ? WHERE name = 'orb/a'", f'{{"entrants":[{entry}]}}')
-    *others, first = played_races(ledger, board.key, "id-ann")
-    assert others == before[:-1]
+    first = played_races(ledger, board.key, "id-ann")[-1]
     assert (first.standing, first.finish_time, first.change) == ("1", None, before[-1].change)
     without = [replace(each, finish_time=None) if each.race == "orb/a" else each for each in changes]
     assert [*rating_changes(ledger, board.key)] == without

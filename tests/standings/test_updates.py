@@ -9,7 +9,6 @@ from builders import result
 from hypothesis import given, settings, strategies as st
 from standings.seasons import board_of, contents, fresh, history, settle
 
-from racebot.errors import DamagedRaceError
 from racebot.ledger.rows import State
 from racebot.races.outcome import outcome_of
 from racebot.races.result import RaceResult
@@ -196,7 +195,6 @@ def test_a_damaged_result_is_never_rated(seasons: Settler, kind: str) -> None:
     before = contents(seasons)
     seasons.rebuild(board_of(seasons, "S1"))
     (error,) = carry_out_rebuilds(seasons.ledger).values()
-    assert isinstance(error, DamagedRaceError)
     assert "orb/a" in str(error)
     assert contents(seasons) == before
 
