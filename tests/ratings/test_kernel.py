@@ -9,7 +9,7 @@ from builders import NOON
 
 from racebot.races.outcome import Outcome
 from racebot.ratings import fast
-from racebot.ratings.kernel import KernelRace, PastRace
+from racebot.ratings.kernel import PastRace
 from racebot.ratings.model import FloatArray, RatingModel
 from racebot.ratings.models.thurstone_hurdle import ThurstoneHurdle
 from racebot.ratings.registry import MODELS
@@ -123,15 +123,6 @@ def test_one_replay_of_a_short_history_is_not_compiled(monkeypatch: pytest.Monke
     states = table(model)
     list(fast.replay(model, races, states))
     np.testing.assert_array_equal(states, plain(model, races))
-
-
-def test_a_race_is_converted_to_lists() -> None:
-    race: tuple[object, ...] = KernelRace.of(Outcome.of([2, 1, 3], day=7.0))
-    assert race == ([1, 0, 2], [False] * 3, [2, 0, 1], 7.0, 2, 2, [0, 1, 2], [1, 1, 1])
-    assert KernelRace.of(Outcome.of([1, 2], unfinished=1)).clamped == -1
-    by_team = KernelRace.of(Outcome.of([2, 2, 1], unfinished=1, team=[7, 7, 3, 4]), by_team=True)
-    assert by_team[:3] == ([1, 0, 2], [False, False, True], [0, 1])
-    assert (by_team.unit, by_team.sizes) == ([0, 0, 1, 2], [2, 1, 1])
 
 
 def test_a_diverging_candidate_does_not_affect_others() -> None:

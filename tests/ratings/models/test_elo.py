@@ -114,13 +114,6 @@ def test_the_dummy_shares_the_losers_place() -> None:
 BARE = {**PLAIN, "floor": None}
 
 
-def test_two_players_move_as_in_gaussian_elo() -> None:
-    states = np.array([[0.2], [0.9]])
-    expected = GaussianElo(rates=(1.0,)).rate(states, Outcome.of([1, 2]))
-    after = Thurstone(**BARE).rate(states, Outcome.of([1, 2]))
-    np.testing.assert_allclose(after, expected, rtol=0, atol=1e-7)
-
-
 def test_three_equal_players_move_by_the_mean_order_statistics() -> None:
     """The expected largest of three standard normals is 3 / (2 sqrt π)."""
     after = Thurstone(**BARE).rate(np.zeros((3, 1)), Outcome.of([3, 1, 2]))

@@ -127,7 +127,7 @@ def test_the_order_of_teams_agrees_with_simulation(key: str, parameters: dict[st
     states = np.stack([random.normal(0.0, 1.0, 6), random.uniform(0.3, 3.0, 6), np.full(6, 900.0)], -1)
     outcome = Outcome(group, np.zeros(6, dtype=bool), 2, True, team, 1000.0)
     mean, variance = skills(model, states, 1000.0)
-    draws = mean + np.sqrt(variance) * random.standard_normal((1_000_000, 6))
+    draws = mean + np.sqrt(variance) * random.standard_normal((200_000, 6))
     performances = draws + random.standard_normal(draws.shape)
     results = np.stack([performances[:, team == number].mean(1) for number in range(3)])
     kept = draws[results[0] > results[1:].max(0)]
@@ -324,11 +324,8 @@ def test_newcomers_have_1000_points_with_any_parameters(name: str) -> None:
     assert 500 < lost < 1000 < won < 1700
 
 
-def test_finishing_last_can_cost_more_than_giving_up_unless_finishers_are_spared() -> None:
+def test_finishing_last_can_cost_more_than_giving_up_if_finishers_are_not_spared() -> None:
     states = np.array([[3.0, 40.0], [0.5, 40.0], [0.4, 40.0], [0.3, 40.0], [3.0, 40.0]])
     outcome = Outcome.of([4, 1, 2, 3], unfinished=1)
     ratings = ThurstoneHurdle(spare_finishers=False).rate(states, outcome)[:, 0]
     assert ratings[0] < ratings[4]
-    spared = ThurstoneHurdle().rate(states, outcome)[:, 0]
-    assert spared[0] == ratings[4]
-    np.testing.assert_array_equal(spared[1:], ratings[1:])

@@ -91,16 +91,6 @@ def test_independent_mode_compares_each_dnf_with_the_finishers_alone() -> None:
     assert moves == pytest.approx([1 / 2 + 1 / 4, -1 / 2, -1 / 4])
 
 
-@pytest.mark.parametrize("unfinished", ["exact", "independent"])
-@pytest.mark.parametrize("orientation", ORIENTATIONS)
-def test_a_complete_order_has_the_same_gradient_in_every_mode(unfinished: str, orientation: str) -> None:
-    labels = [3, 0, 2, 1]
-    ratings = ratings_for(labels, 1.0, seed=4)
-    (order,) = orders(labels)
-    moves = moves_of(ratings, labels, unfinished=unfinished, orientation=orientation)
-    np.testing.assert_allclose(moves, gradient(ratings, order, orientation), rtol=0, atol=1e-12)
-
-
 def test_the_published_parameters_agree_with_a_race_worked_by_hand() -> None:
     """elo §5.2: r 0.25, dummy 1.35, rates .6 .13 .09 at 0 1 2; a newcomer beats a newcomer.
 

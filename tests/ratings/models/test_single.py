@@ -117,12 +117,3 @@ def test_a_redeclared_parameter_keeps_the_rest_of_its_declaration() -> None:
     before = GradientModel.__dataclass_fields__["rates"].metadata
     assert again["search"] == (0.5, 2.0)
     assert {**again, "search": None} == {**before, "search": None}
-
-
-def test_places_and_pairs_follow_the_groups() -> None:
-    groups = Groups.of(Outcome.of([3, 1, 3, 2], unfinished=2), dummy=True)
-    assert groups.label.tolist() == [2, 0, 2, 1, 3, 3, 3]
-    assert groups.places().tolist() == [3.5, 1.0, 3.5, 2.0, 6.0, 6.0, 6.0]
-    gap = Groups(np.array([5, 0, 5]))
-    assert gap.before().tolist() == [[0, -1, 0], [1, 0, 1], [0, -1, 0]]
-    assert gap.places().tolist() == [2.5, 1.0, 2.5]

@@ -1,7 +1,6 @@
 """TrueSkill against the `trueskill` package, closed forms and published values."""
 
 import math
-from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -62,11 +61,10 @@ def package_rate(environment: trueskill.TrueSkill, states, places, team) -> np.n
     ("options", "backend", "races", "largest", "tolerance"),
     [
         ((), None, 40, 40, 1e-4),
-        ((), "scipy", 20, 12, 1e-5),
         # multiplayer-generalizations-of-elo, section 5, table 1, last row.
-        ((25, 5, 2.5, 0.12, 0.001), "scipy", 20, 10, 1e-5),
+        ((25, 5, 2.5, 0.12, 0.001), "scipy", 10, 10, 1e-5),
     ],
-    ids=["own erfc", "scipy", "tuned"],
+    ids=["own erfc", "tuned, scipy"],
 )
 def test_tie_mode_agrees_with_the_package(
     options: tuple[float, ...], backend: str | None, races: int, largest: int, tolerance: float
@@ -97,24 +95,6 @@ def test_newcomers_get_the_published_values(mode: str, group, team, expected) ->
     race = outcome(group, team=None if team is None else np.array(team))
     rated = TrueSkill(unfinished=mode).rate(newcomers(len(group)), race)
     np.testing.assert_allclose(rated, expected, atol=0.0006)
-
-
-def test_two_players_agree_with_the_closed_form() -> None:
-    a, b = (28.0, 4.0), (24.0, 7.0)
-    beta, tau, p = 3.0, 0.5, 0.2
-    model = TrueSkill(beta=beta, tau=tau, draw_probability=p)
-    variance_a, variance_b = a[1] ** 2 + tau**2, b[1] ** 2 + tau**2
-    c = math.sqrt(2 * beta**2 + variance_a + variance_b)
-    margin = NormalDist().inv_cdf((p + 1) / 2) * math.sqrt(2) * beta / c
-    gap = (a[0] - b[0]) / c
-
-    v = NormalDist().pdf(gap - margin) / NormalDist().cdf(gap - margin)
-    w = v * (v + gap - margin)
-    expected = [
-        [a[0] + variance_a / c * v, math.sqrt(variance_a * (1 - variance_a / c**2 * w))],
-        [b[0] - variance_b / c * v, math.sqrt(variance_b * (1 - variance_b / c**2 * w))],
-    ]
-    np.testing.assert_allclose(model.rate(np.array([a, b]), Outcome.of([1, 2])), expected, rtol=1e-12)
 
 
 def test_unfinished_players_meet_the_worst_finisher_alone() -> None:

@@ -36,7 +36,7 @@ def posteriors(evidence: Any, means, variances) -> np.ndarray:
     return np.array([means + np.array(variances) * scale * pull, variances * scale])
 
 
-def sampled(means, variances, comparisons, *, size=2_000_000):
+def sampled(means, variances, comparisons, *, size=800_000):
     """Return mean and variance of the sampled performances that meet all comparisons."""
     draws = np.random.default_rng(5).normal(means, np.sqrt(variances), (size, len(means)))
     kept = np.all([draws[:, a] - draws[:, b] > margin for a, b, margin in comparisons], axis=0)
