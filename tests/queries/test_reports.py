@@ -188,11 +188,6 @@ def test_new_places_of_a_race_are_those_of_the_leaderboard_before_and_after_it(
     assert new(settled.sequence) == predicted, "later races change nothing"
 
 
-def test_an_empty_leaderboard_lists_nobody(ledger: Ledger) -> None:
-    report = leaderboard_report(ledger, merge(ledger, [result("a", "ann")]), Listing(5, 5))
-    assert (len(report.players), report.races) == (0, 1)
-
-
 # Players
 
 

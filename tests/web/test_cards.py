@@ -34,12 +34,6 @@ def picture(view: LedgerView, path: str) -> Image.Image:
     return Image.open(io.BytesIO(content.body)).convert("RGB")
 
 
-def test_card_changes_with_the_ratings(merge: Merge) -> None:
-    before = [picture(merge(), path).tobytes() for path in ALL]
-    after = [picture(merge([result("d", "ann bo", after=300)]), path).tobytes() for path in ALL]
-    assert [old != new for old, new in zip(before, after, strict=True)] == [True] * 3 + [False]
-
-
 @pytest.mark.parametrize("name", [*HOSTILE, ZALGO])
 def test_hostile_names_stay_within_the_margins(merge: Merge, name: str) -> None:
     race = result("a", "ann bo cy")
@@ -121,7 +115,7 @@ def test_names_are_drawn_with_plain_letters_or_the_name_of_the_stream(
     ann = replace(race.entrants[0], name=name, profile=Profile(twitch="ann_runs"))
     view = merge([replace(race, entrants=(ann, race.entrants[1]))])
     view.ledger.profiles.save([ann], current=True)
-    for path in (BOARD, RACE, PLAYER):
+    for path in ALL:
         drawn.clear()
         document_at(view, path)
         assert drawn_as in drawn and "id-ann" not in drawn and "?" not in drawn

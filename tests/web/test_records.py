@@ -12,7 +12,7 @@ from builders import NOON, result
 
 from racebot.addresses import BadQueryError
 from racebot.queries.leaderboard import leaderboard_report
-from racebot.queries.records import hall_of_fame, upsets
+from racebot.queries.records import hall_of_fame
 from racebot.queries.standings import Listing
 from racebot.text.format import as_record
 from racebot.web.html import leaderboard
@@ -24,15 +24,6 @@ from .conftest import Merge, data_at, page_at
 BOARD = "leaderboards/orb/any-orb"
 SEEDS = f"{BOARD}/seeds.html"
 SEEDS_DATA = f"api/{BOARD}/seeds"
-
-
-def test_upsets_are_the_least_likely_wins(merge: Merge) -> None:
-    races = [result(f"r{n}", "ann bo", after=n) for n in range(4)]
-    view = merge([*races, result("upset", "bo ann", after=9)])
-    (board,) = view.boards
-    first, *_ = upsets(view.ledger, board.stored, settled=0)
-    assert (first.player.id, first.race.race, first.race.entrants) == ("id-bo", "orb/upset", 2)
-    assert first.number < 0.5
 
 
 def test_hall_of_fame_has_one_peak_and_one_streak_for_each_player(merge: Merge) -> None:
