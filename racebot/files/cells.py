@@ -51,6 +51,7 @@ _OF_SIGN = {word: n for name, n in _OF_GAME.items() for word in KNOWN["signs"][n
 _WON = {word: n for word, n in _OF_SIGN.items() if word[2:].isalpha()}
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15}|,\d{1,15})?")
 _MEASURE = re.compile(r"(?<=\d) ?(?:m|cm|km|kg|lbs?|pts|points?|reps)\.?$", re.IGNORECASE)
+_OWED = re.compile(r"(?:\((?=.*\)$)|[-−])[$€£] ?([^)]*)\)?")  # ($40.00) or -$40
 _MINUS = str.maketrans("▲△−", "---")  # as in Japan
 _THOUSANDS = re.compile(r"\d{1,3}(?:([.,])\d{3}(?:\1\d{3})+|(?:['’\s]\d{3})+)")
 _FRACTION = re.compile(r"(\d{1,6}) ?/ ?(\d{0,5}[1-9]0*)")
@@ -185,7 +186,8 @@ def number(text: str) -> float:
         return int(part[1]) / int(part[2])
     if ":" in text:
         return microseconds(text) / 1_000_000
-    text = _MARK.sub("", _MEASURE.sub("", text.strip("$€£% ")).translate(_MINUS))
+    text = _OWED.sub(r"-\1", text).strip("$€£% ")
+    text = _MARK.sub("", _MEASURE.sub("", text).translate(_MINUS))
     if _NUMBER.fullmatch(text) is None:
         raise _bad("score", text, "no number: write 12500, without a sign of thousands, or DNF", "dnf", "dns")
     return float(text.replace(",", "."))

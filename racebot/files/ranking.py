@@ -69,7 +69,7 @@ class Ranking:
         as_gaps = self._settle_gaps(finishers)
         laps_differ = len({each.behind for each in finishers}) > 1
         timed = not laps_differ and all(each.finish_time is not None for each in own)
-        self._look_at_places(finishers, timed=timed)
+        self._look_at_places(finishers)
         if all(each.place for each in own):
             timed = timed and (self._agrees(finishers) or self.options.by_time)
         elif timed:
@@ -99,8 +99,8 @@ class Ranking:
                 each.entrant.finish_time, each.behind = first + each.behind[1], None  # laps stay
         return len(finishers) > 2 and bool(rest) and leader > 2 * max(rest) and rest == sorted(rest)
 
-    def _look_at_places(self, finishers: Sequence[Result], *, timed: bool) -> None:
-        """Note doubts about places, and refuse a finisher without one whose time beats that of another."""
+    def _look_at_places(self, finishers: Sequence[Result]) -> None:
+        """Note doubts about places, and refuse a finisher without one beside others who have."""
         own = [each.entrant for each in finishers]
         places = [each.place for each in own if each.place]
         if places:
@@ -110,13 +110,10 @@ class Ranking:
             self.doubts["two places 1 and two places 2 in a race"] += shared and places.count(2) > 1
             far = (place for place in places if place > max(2 * len(places), 89))
             self.signs.update(str(place) for place in far if set(str(place)[:-1]) == {"9"})
-        slowest = max((each.finish_time or 0 for each in own if each.place), default=0)
-        lacks = [each for each in finishers if not each.entrant.place]
-        faster = [each.number for each in lacks if (each.entrant.finish_time or 0) < slowest]
-        if timed and faster:
-            problem = f"empty in line {faster[0]}, though its time is better than that of a place"
-            fix = "write DNF, name the column that says so by --columns status=NAME, or let times decide"
-            raise BadCellError("place", f"{problem}: {fix} by --columns place=")
+        lacks = [each.number for each in finishers if not each.entrant.place]
+        if places and lacks:
+            fix = "write a place or DNF, name the column that says so by --columns status=NAME, or let times"
+            raise BadCellError("place", f"empty in line {lacks[0]}: {fix} decide by --columns place=")
 
     def _look_at_times(self, times: Sequence[int], *, as_gaps: bool) -> None:
         """Note doubts about times without places, and refuse those that differ too much."""
@@ -159,8 +156,7 @@ class Ranking:
             return [(sign * (each.score or 0),) for each in finishers]
         if all(each.entrant.finish_time is not None or each.behind for each in finishers):
             return [(*(each.behind or (0, 0)), each.entrant.finish_time or 0) for each in finishers]
-        column = "place" if any(each.entrant.place for each in finishers) else "time"
-        raise BadCellError(column, f"some finishers have a {column}, some not: fill in all or none")
+        raise BadCellError("time", "some finishers have a time, some not: fill in all or none")
 
     def _agrees(self, finishers: Sequence[Result]) -> bool:
         """Return whether times and places rank finishers alike, and note the lines that contradict."""

@@ -36,11 +36,13 @@ MOST_LINES = 250_000
 MOST_RESULTS = 1_000_000
 MOST_COLUMNS = 2_500
 LONGEST_LINE = 2**20
-_NOT_READ = {".yaml", ".yml", ".sql"}
+_NOT_READ = {".yaml", ".yml", ".sql", ".pgn"}
+_JSON = re.compile(rb"\{|\[\s*[\[{\"]")
 _TOP = 15
 """First rows of a sheet, of which one has the names of columns."""
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u200e\u200f\u2060\ufeff"))
 _CYRILLIC = re.compile(rb"[\xc0-\xff]"), re.compile(rb"[A-Za-z\x80-\xbf]")  # of Windows, and not
+_POLISH = re.compile(rb"[A-Za-z][\xb3\xb9\xbf][a-z]|\xa3[a-z]{2}")  # ³ ¹ ¿ £, in Windows-1250 ł ą ż Ł
 _GAP = re.compile(r"(?<=[^,;|\s]) {2,}(?=[^,;|\s])")  # between columns that are aligned by spaces
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")  # of Markdown
 
@@ -83,18 +85,18 @@ class File:
         if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
             return "sheet"
         begins = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
-        other = begins.startswith((b"PAR1", b"%PDF", b"\x89PNG", b"\x1f\x8b", b"SQLite", b"<", b"{|"))
+        other = begins.startswith((b"PAR1", b"%PDF", b"\x89PNG", b"\x1f\x8b", b"SQLite", b"<", b"{|", b"[Event "))
         if other or suffix in _NOT_READ:
             return "other"
-        if suffix in {".json", ".jsonl"} or (begins[:1] in {b"{", b"["} and suffix not in {".csv", ".tsv"}):
-            return "json"
-        return "text"
+        is_json = _JSON.match(begins) and suffix not in {".csv", ".tsv"}
+        return "json" if suffix in {".json", ".jsonl"} or is_json else "text"
 
     def text(self) -> TextIO:
         """Return the text, in UTF-16 or UTF-32 if it begins so, in UTF-8 if all of it is, or of Windows."""
         begins = json.detect_encoding(self.content[:4])
         letters, others = (len(re.findall(each, self.content[: 2**16])) for each in _CYRILLIC)
-        windows = "cp1251" if letters > others else "cp1252"
+        central = "cp1250" if _POLISH.search(self.content) else "cp1252"
+        windows = "cp1251" if letters > others else central
         for encoding in ["utf-8-sig", windows] if begins.startswith("utf-8") else [begins]:
             stream = io.TextIOWrapper(io.BytesIO(self.content), encoding, newline="")
             with suppress(UnicodeDecodeError):
