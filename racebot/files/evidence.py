@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain, pairwise
 
 from racebot.errors import PayloadError
 from racebot.files import cells
@@ -18,6 +18,7 @@ _MOST = 100
 """Most places of a race, and lines of scores, that are compared, each with all others."""
 _OUT = {word for word, means in cells.WORDS.items() if means is not DONE and word.isalpha()}
 _WHOLE = re.compile("total|tot|final|finish|result|net|gesamt|time|gap|diff|interval|behind|écart|rückstand")
+_NUMBERED = re.compile(r"(?:\*?\d+|-+)[.)]? +\w")
 _READERS = {"place": cells.place, "time": cells.microseconds, "score": cells.number}
 
 
@@ -29,34 +30,24 @@ def ask(header: Header) -> None:
             raise PayloadError(asked)
 
 
-def _unit_of_times(header: Header) -> str | None:
-    """Ask whether times such as 895000 are milliseconds or seconds."""
-    if header.results() != ["time"] or max(header.whole_times(), default=0) <= 86_400:
+def _times(header: Header) -> str | None:
+    """Ask about times such as 895000, a finish that may be a time of day, and penalties beside times."""
+    if header.results() != ["time"]:
         return None
-    own = header.titles()["time"]
-    return f"are times in {own!r} in milliseconds or in seconds? rename the column {own} (ms) or {own} (s)"
-
-
-def _times_of_day(header: Header) -> str | None:
-    """Ask whether a finish beside a start is a time of day."""
-    clock, own = header.find("start", "start time"), header.titles()
-    if header.results() != ["time"] or clock is None or ":" not in "".join(header.column(clock)):
+    own, clock = header.titles()["time"], header.find("start", "start time")
+    if max(header.whole_times(), default=0) > 86_400:
+        return f"are times in {own!r} in milliseconds or in seconds? rename it {own} (ms) or {own} (s)"
+    if "time" in header.options.columns or TOTAL.fullmatch(plain(own)):
         return None
-    if "finish" not in plain(own["time"]):
-        return None
-    fix = f"add a column time with what lies between; if not, {by_columns(time=own['time'])}"
-    return f"are starts and finishes times of day? If so, {fix}"
-
-
-def _penalties(header: Header) -> str | None:
-    """Ask whether times include the penalties beside them."""
+    fix = by_columns(time=own)
+    if clock is not None and ":" in "".join(header.column(clock)) and "finish" in plain(own):
+        asked = "are starts and finishes times of day? If so, add a column time with what lies between"
+        return f"{asked}; if not, {fix}"
     added = header.find(*KNOWN["penalty"])
-    if header.results() != ["time"] or added is None or not re.search("[1-9]", "".join(header.column(added))):
-        return None
-    own = header.titles()["time"]
-    fix = f"add {by_columns(time=own)}; if not, add a column of the sums"
-    asked = f"does {own!r} include {header.names[added]!r}? If so, {fix}"
-    return None if TOTAL.fullmatch(plain(own)) else asked
+    if added is not None and re.search("[1-9]", "".join(header.column(added))):
+        asked = f"does {own!r} include {header.names[added]!r}? If not, add a column of the sums"
+        return f"{asked}; if so, {fix}"
+    return None
 
 
 def _groups(header: Header) -> str | None:
@@ -97,16 +88,14 @@ def _two_places(header: Header) -> str | None:
     """Ask which of two columns of places counts if they differ, as a seat or a start and a finish do."""
     used = header.at.get("place", ())
     known = {at for at, name in enumerate(header.plain) if name in KNOWN["columns"]["place"]}
-    named = [at for at, name in enumerate(header.plain) if name in KNOWN["won"]]
-    won = {at for at in named if cells.say_who_won(map(str.lower, header.column(at)))}
     letters = header.titles("status").get("status", "").lower() == "positiontext"  # whose rank is of laps
+    named = (at for at, name in enumerate(header.plain) if name in KNOWN["won"])
+    won = {at for at in named if cells.say_who_won(map(str.lower, header.column(at)))}
     for at in (known | won) - {*used} if used and not letters else ():
-        own = [value("place", text) for text in header.column(used[0])]
-        other = [value("place", text) for text in header.column(at)]
-        if at in won:  # 1 for a win, 2 for all others
-            own = [place and min(place, 2) for place in own]
-            other = [value("place", cells.WON.get(text.lower(), "")) for text in header.column(at)]
-        pairs = [*zip(own, other, strict=True)]
+        signs, most = (cells.WON, 2) if at in won else ({}, math.inf)  # 1 for a win, 2 for all others
+        other = (value("place", signs.get(text.lower(), text)) for text in header.column(at))
+        own = (value("place", text) for text in header.column(used[0]))
+        pairs = [(one and min(one, most), two) for one, two in zip(own, other, strict=True)]
         differ = any(one != two for one, two in pairs if one is not None and two is not None)
         differ &= header.names[at] != header.names[used[0]]  # a repeated name is refused as such
         if differ and math.inf not in {two for _, two in pairs}:
@@ -115,60 +104,74 @@ def _two_places(header: Header) -> str | None:
     return None
 
 
+def _places_in_names(header: Header) -> str | None:
+    """Ask whether names such as `1 Ann` begin with a place."""
+    names = [*filter(None, header.column(header.at["player"][0]))]
+    if "place" in header.at or not names[1:] or not all(map(_NUMBERED.match, names)):
+        return None
+    fix = f"move it to a column place, or add {by_columns(player=header.titles()['player'])}"
+    return f"a number before each name, as in {names[0]!r}: {fix}"
+
+
 _QUESTIONS: Sequence[tuple[str, Callable[[Header], str | None]]] = (
-    ("", _unit_of_times),
-    ("time", _times_of_day),
-    ("time", _penalties),
+    ("", _times),
     ("race", _groups),
     ("place", _two_places),
     ("status", _words),
+    ("player", _places_in_names),
 )
 """What may be read in two ways, and the column that answers if an option names it."""
 
 
 def strays(
-    kind: str, columns: Mapping[int, Sequence[str]], named: Collection[int], *, by_player: bool
+    kind: str, columns: Sequence[Sequence[str]], named: Collection[int], *, by_player: bool
 ) -> tuple[list[int], list[int]]:
     """Return the columns that may be no player, or race if not so `named`, and the numbers of such rows."""
-    read = {at: [value(kind, text) for text in texts] for at, texts in columns.items()}
-    cells_of = (zip(read, row, strict=True) for row in zip(*read.values(), strict=True))
-    lines = rows = [{at: value for at, value in row if value is not None} for row in cells_of]
-    turned = [{n: v for n, v in enumerate(column) if v is not None} for column in read.values()]
-    # The last of three has the sum of the other places, and the second their mean.
-    kinds = {"least", "most"} if kind == "place" else {"least", "most", "sum", "mean"}
-    found = _made_of_others(rows, kinds)
-    rows = [row for row in rows if row]
-    if kind == "time" and any(":" in "".join(texts) for texts in columns.values()):
-        whole = {at for at in read if set(":.,").isdisjoint("".join(columns[at]))}
-        found |= whole - {*named}
-    if kind == "score" and by_player and _grow(rows):
-        found |= {*read} - {next(iter(read))}
-    values = {at: [*column.values()] for at, column in zip(read, turned, strict=True)}
-    if kind == "score":
-        found |= {at for at, own in values.items() if len(own) > 2 and {*own} == {own[0]} != {0}}
-    if len(named) > 1 and kind != "place":
-        found |= {*read} - {*named}
+    read = [[value(kind, text) for text in texts] for texts in columns]
+    lines, turned = _filled(zip(*read, strict=True)), _filled(read)
+    found, sums = (_made_of_others(each, kind) for each in (lines, turned))
     if kind == "place" and by_player:
-        first = next(iter(read))
-        found |= {at for at, race in values.items() if not _ranked(race)}
-        found |= {first} if read[first] == [*range(1, max(len(rows), 4) + 1)] else set()
+        found |= {n for n, race in enumerate(turned) if not _ranked([*race.values()])}
+        found |= {0} if read[0] == [*range(1, max(len(read[0]), 4) + 1)] else set()
         found -= {*named}
     elif kind == "place":
-        found |= _outside_ranks(rows)
-    totals = {*range(1, len(rows))} if kind == "score" and not by_player and _grow(turned) else set[int]()
-    if kind == "score":
-        totals |= _subtotals(lines)
-        found |= {[*read][n] for n in _subtotals(turned)}
-    return [at for at in read if at in found], sorted(_made_of_others(turned, kinds).union(totals))
+        found |= _outside_ranks(lines)
+    else:
+        found |= _subtotals(turned)
+        sums |= _subtotals(lines)
+        grown, races = (found, len(turned)) if by_player else (sums, len(lines))
+        grown |= {*range(1, races)} if _grow(lines if by_player else turned) else set()
+        values = ([*column.values()] for column in turned)
+        found |= {n for n, own in enumerate(values) if len(own) > 2 and {*own} == {own[0]}}
+        timed = [":" in "".join(texts) for texts in columns]
+        found |= {n for n, own in enumerate(timed) if kind == "time" and not own and any(timed)} - {*named}
+        found |= _counts([{n: own for n, own in line.items() if n not in found} for line in lines])
+    found |= {*range(len(read))} - {*named} if len(named) > 1 else set()
+    return sorted(found), sorted(sums)
+
+
+def _filled(lines: Iterable[Sequence[float | None]]) -> list[dict[int, float]]:
+    """Return the values of each line by their number, without those that are missing."""
+    return [{n: own for n, own in enumerate(line) if own is not None} for line in lines]
+
+
+def _finite(line: Mapping[int, float]) -> dict[int, float]:
+    return {n: own for n, own in line.items() if own < math.inf}
+
+
+def _counts(lines: Sequence[Mapping[int, float]]) -> set[int]:
+    """Return what has the number of the others in each line."""
+    rows = [*filter(None, map(_finite, lines))]
+    return {n for n in {*chain(*rows)} if all(row.get(n) == len(row) - 1 for row in rows)}
 
 
 def _subtotals(lines: Sequence[Mapping[int, float]]) -> set[int]:
     """Return the lines with the sums of two or more lines above them, but those that are such sums."""
     found = set[int]()
-    for number, line in enumerate(lines[:_MOST]):
-        own, sums = {key: each for key, each in line.items() if each < math.inf}, Counter[int]()
+    for number, own in enumerate(map(_finite, lines[:_MOST])):
+        sums = Counter[int]()
         for count, above in enumerate((n for n in range(number)[::-1] if n not in found), start=1):
-            sums.update({key: each for key, each in lines[above].items() if each < math.inf})
+            sums.update(_finite(lines[above]))
             if count > 1 and sum(map(bool, own.values())) > 2 and own == {key: sums[key] for key in own}:
                 found.add(number)
                 break
@@ -176,9 +179,9 @@ def _subtotals(lines: Sequence[Mapping[int, float]]) -> set[int]:
 
 
 def _grow(lines: Sequence[Mapping[int, float]]) -> bool:
-    """Return whether all scores grow from race to race, as sums do."""
-    values = [[*line.values()] for line in lines]
-    return len(lines) > 1 and all(each[2:] and each[0] < each[-1] and each == sorted(each) for each in values)
+    """Return whether results grow from race to race in all lines, as sums do."""
+    rows = [own for line in lines if len(own := [*_finite(line).values()]) > 2]
+    return len(rows) > 1 and all(own[0] < own[-1] and own == sorted(own) for own in rows)
 
 
 def value(kind: str, text: str) -> float | None:
@@ -204,31 +207,28 @@ def _ranked(race: Sequence[float]) -> bool:
 
 
 def _outside_ranks(races: Sequence[Mapping[int, float]]) -> set[int]:
-    """Return the columns without which more races are ranked, or that count or repeat the others."""
-    gains, counts, ties = Counter[int](), Counter[int](), Counter[int]()
+    """Return the columns without which more races are ranked, or that count the others."""
+    gains = Counter[int]()
     for race in (race for race in races if len(race) <= _MOST):
-        fits, seen = _ranked([*race.values()]), Counter(race.values())
-        for at, place in race.items():
-            gains[at] += _ranked([v for other, v in race.items() if other != at]) - fits
-            counts[at] += place == len(race) - 1
-            ties[at] += seen[place] > 1 and place < math.inf
-    unsure = {at for at in gains if gains[at] == 0}  # never seen before another
-    worse = {at for at in gains if gains[at] > 0} or {at for at in unsure if counts[at] == len(races)}
-    return worse or {at for at in unsure if 2 * ties[at] > len(races)}
+        fits = _ranked([*race.values()])
+        gains.update({n: _ranked([v for other, v in race.items() if other != n]) - fits for n in race})
+    return {n for n in gains if gains[n] > 0} or {n for n in _counts(races) if gains[n] == 0}
 
 
-def _made_of_others(rows: Sequence[Mapping[int, float]], kinds: Collection[str]) -> set[int]:
+def _made_of_others(rows: Sequence[Mapping[int, float]], kind: str) -> set[int]:
     """Return the columns that are the sum, the best, the worst or the mean of the others in each row."""
     seen, hits = defaultdict[int, list[float]](list), Counter[tuple[int, str]]()
-    for row in rows:
-        values = sorted(value for value in row.values() if value < math.inf)
+    for row in map(_finite, rows):
+        values = sorted(row.values())
         for at, own in row.items() if len(values) > 2 else ():
             low, high = values[own == values[0]], values[-1 - (own == values[-1])]
-            if own < math.inf and low < high:
+            if low < high:
                 rest = sum(values) - own
                 seen[at].append(own)
-                told = {"least": own == low, "most": own == high, "sum": own == rest}
-                told["mean"] = abs(own - rest / (len(values) - 1)) <= 0.05 * (high - low)
-                hits.update({(at, what): holds for what, holds in told.items() if what in kinds})
+                told = {"least": own == low, "most": own == high}
+                if kind != "place":  # the last of three has the sum of the others, the second their mean
+                    mean = abs(own - rest / (len(values) - 1)) <= 0.05 * (high - low)
+                    told |= {"sum": own == rest, "mean": mean}
+                hits.update({(at, what): holds for what, holds in told.items()})
     # Equal values that seldom change, such as no points, are those of players.
     return {at for (at, _), n in hits.items() if n == len(seen[at]) and len({*seen[at]}) > 2}

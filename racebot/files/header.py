@@ -22,13 +22,10 @@ from racebot.files.options import (
     few,
     padded,
     plain,
-    words_of,
 )
 
 _BESIDE = {ours: {*words} for ours, words in KNOWN["beside"].items()}
 _UNITS, _SEASONS = {*KNOWN["units"]}, ("season", "year", "series", "regatta")
-_PART = re.compile(f"(?:{'|'.join(KNOWN['splits'])})(?: (?:split|time|leg))?")
-_WHOLE = {"total", "tot", "overall", "gesamt", "gesamtzeit", "sum", "summe", "gc", "finish"}
 _OF_DAY = re.compile(r"0\.\d{4,}")  # a workbook's time in a cell without that format
 _ASKED = {*KNOWN["asked"]}
 _MOMENTS = tuple(f" {name}" for name in KNOWN["moments"])
@@ -65,7 +62,7 @@ class Header:
         self.below = [padded(each, len(row)) for each in below]
         self.at: dict[str, tuple[int, ...]] = {}
         self.missing: dict[str, str] = {}
-        self._words = [{*words_of(cell)} for cell in row]
+        self._words = [{*plain(cell).split()} for cell in row]
         self._given = options.columns.keys() - {"cells"}
         self._empty = {at for at in range(len(row)) if self.below and self._is_empty(at)}
         for ours in options.columns.keys() & self._given:
@@ -100,20 +97,18 @@ class Header:
     def _claim_given(self, ours: str, theirs: str) -> None:
         """Claim the columns that an option names, also as `Season+Round`, or note that they are missing."""
         parts = [theirs] if self.find(theirs) is not None else theirs.split("+")
-        columns = {part: self._columns(part, merged=ours == "unused") for part in parts}
+        columns = {part: [at for at in [self.find(part)] if at is not None] for part in parts}
         lacking = [part for part, own in columns.items() if not own]
-        if ours == "unused":  # which may also name lines
+        if ours == "unused":  # which may also name lines, and the columns below a merged cell
+            for part in lacking:
+                begin = f"{plain(part)} "
+                columns[part] = [at for at, own in enumerate(self.plain) if own.startswith(begin)]
+            lacking = [part for part in lacking if not columns[part]]
             lacking = [part for part in lacking if part and not any(part in row for row in self.below)]
         if theirs and lacking:
             self.missing[ours] = theirs
         elif found := tuple(chain(*columns.values())):
             self.at[ours] = found
-
-    def _columns(self, name: str, *, merged: bool) -> list[int]:
-        """Return the position of a column, or of those below a `merged` cell with this name."""
-        if (at := self.find(name)) is not None:
-            return [at]
-        return [n for n, own in enumerate(self.plain) if merged and own.startswith(f"{plain(name)} ")]
 
     def _known(self, ours: str, names: Sequence[str]) -> tuple[int, ...]:
         """Return the column with a known name, for dates perhaps one that is named as the race, too."""
@@ -242,12 +237,6 @@ class Header:
                     found.append(at)
         return found
 
-    def has_parts(self, columns: Sequence[int]) -> bool:
-        """Return whether columns may be parts of one race, as `Swim` and `Run` are, or have a total time."""
-        named = [at for at in columns if _PART.fullmatch(self.plain[at])]
-        named += [at for at, words in enumerate(self._words) if words & _WHOLE]
-        return any(":" in row[at] for row in self.below for at in named)
-
     def find(self, *wanted: str) -> int | None:
         """Return the position of the first of these names that there is: as written, or in plain words."""
         for name in wanted:
@@ -260,6 +249,13 @@ class Header:
         """Return the times that are whole numbers, if their unit is not known."""
         of_time = () if self._unit or len(self.at.get("time", ())) != 1 else self.at["time"]
         return [int(row[at]) for at in of_time for row in self.below if row[at].isdecimal()]
+
+    def is_data(self) -> bool:
+        """Return whether the names have a number, and one that stands again below: an entrant's line."""
+        numbered = any(re.search(r"\d", name) for name in self.names)
+        below = [row for row in self.below if row != self.row] if numbered else []
+        again = (name for at, name in enumerate(self.names) if any(row[at] == name for row in below))
+        return any(map(may_be_name, again))
 
     def names_race(self, at: int) -> bool:
         """Return whether a column is named like one race of several."""

@@ -21,11 +21,7 @@ from racebot.files.games import Lines, in_order, two_players
 from racebot.files.header import Header
 from racebot.files.options import RESULTS, Layout, ReadOptions, by_columns, few, padded, plain, two_lines
 from racebot.files.rows import MOST_COLUMNS, Row, Rows
-from racebot.files.wide import (
-    players_of_races,
-    races_of_players,
-    wide,
-)
+from racebot.files.wide import players_of_races, races_of_players, wide
 from racebot.text.format import counted
 from racebot.text.parse import did_you_mean
 
@@ -75,7 +71,7 @@ def _recognized(
         for names in filter(None, (two_lines(row, *(row for _, row in start[at + 1 : at + 2])), row)):
             body = start[at + 1 + (names is not row) :]
             header, titles = _header(names, [row for _, row in start[:at]], body, options, alike=not known)
-            if not header.missing and (found := _lines(header)):
+            if not (header.missing or header.is_data()) and (found := _lines(header)):
                 notes += [f"{counted(above, 'line')} above the names of columns not used"] if above else []
                 notes += ["names of columns in two lines"] if names is not row else []
                 notes += _notes(number, header, found)
@@ -94,7 +90,9 @@ def _tops(start: Sequence[Row], options: ReadOptions) -> list[tuple[int, int]]:
     filled = [at for at, (_, row) in enumerate(start) if any(row)][:_LAST_HEADER]
     # A small table of facts may stand above the entrants.
     heads = ((at, Header(start[at][1], options)) for at in filled)
-    first = next((at for at, header in heads if "player" in header.at and header.results()), None)
+    first = next((at for at, header in heads if "player" in header.at and header.results()), 0)
+    names = Counter(filter(None, start[first][1] if filled else ()))
+    first -= max(names.values(), default=1) > 1  # below merged cells with those of races
     return sorted(enumerate(filled), key=lambda top: top[1] != first)
 
 
@@ -200,15 +198,6 @@ def _where(header: Header) -> dict[int, AbstractSet[str]]:
     return {at or 0: {*header.options.where[name]} for name, at in where.items()}
 
 
-_LAYOUTS = (
-    two_players,
-    in_order,
-    races_of_players,
-    players_of_races,
-)
-"""How rows may be read if they are no lines of entrants, tried in this order."""
-
-
 def _lines(header: Header) -> Lines | None:
     """Return how to turn the rows into lines, or None if the header has no names of columns."""
     layout = header.options.layout
@@ -217,7 +206,7 @@ def _lines(header: Header) -> Lines | None:
     if layout in {Layout.PLAYERS, Layout.RACES}:
         return wide(header, "player" if layout is Layout.PLAYERS else "race")
     other = layout is None and not header.options.columns.keys() & {*RESULTS}
-    for read in _LAYOUTS if other else ():
+    for read in (two_players, in_order, races_of_players, players_of_races) if other else ():
         if found := read(header):
             return found
     if "player" in header.at and header.results():
@@ -276,6 +265,8 @@ def _refusal(number: int, header: Header) -> PayloadError:
     if "race" in known and header.options.layout is None:
         fix += "; a column for each race or player needs --layout players or races, and a game of two"
         fix += " --columns player1=NAME,player2=NAME,result=NAME"
+    if header.is_data():
+        fix = "write the names of columns in a line above, such as date,player1,player2,result"
     names = [*filter(None, header.names)]
     if len(names) == 1 and " " in names[0]:
         fix = "separate columns by commas, semicolons or tabs, not spaces, below race,player,place"

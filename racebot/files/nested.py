@@ -16,7 +16,7 @@ from typing import Any
 from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import DONE, KNOWN, SIGNS, WORDS, is_date
-from racebot.files.options import PAIRS, RACE_NAME, RESULTS, few, plain, words_of
+from racebot.files.options import PAIRS, RACE_NAME, RESULTS, few, plain
 from racebot.files.rows import MOST_LINES
 from racebot.text.format import counted
 
@@ -81,7 +81,7 @@ def _within(value: Record, kind: str, above: Record, at: At, path: Path) -> Iter
     own = {" ".join(keys): each for keys, each in parts.items() if not isinstance(each, list)}
     own |= {"status": word} if (word := _out(path)) else {}
     lists = {(*path, *keys): each for keys, each in parts.items() if isinstance(each, list) and each}
-    details = {key for key in lists if not _DETAILS.isdisjoint({plain(key[-1]), *words_of(key[-1])[-1:]})}
+    details = {key for key in lists if _DETAILS & {plain(key[-1]), plain(key[-1]).rpartition(" ")[2]}}
     inner = {key: of for key, of in lists.items() if isinstance(of[0], dict) and key not in details}
     names = [key for of in inner.values() for key in _flat(of[0]) if "player" in _told(key)]
     name = min(names, key=lambda key: not plain(key).endswith("name"), default="player")
@@ -373,7 +373,7 @@ def _unused(lists: Iterable[Path], used: Sequence[Path], found: Iterable[Found])
 @lru_cache(maxsize=10_000)
 def _told(*keys: str) -> set[str]:
     """Return whether keys seem to name a player, a result, a place or a status."""
-    names = {name for key in keys for name in (plain(key), *words_of(key))}
+    names = {name for key in keys for name in (plain(key), *plain(key).split())}
     return {kind for kind, known in _TELLING.items() if not names.isdisjoint(known)}
 
 
@@ -388,13 +388,13 @@ def _out(path: Path) -> str:
 @lru_cache(maxsize=10_000)
 def _of(key: str) -> str:
     """Return what a key is of: `playerId` and `player` are of a `player`."""
-    return " ".join(word for word in words_of(key) if word not in _OF_ID) or key
+    return " ".join(word for word in plain(key).split() if word not in _OF_ID) or key
 
 
 @lru_cache(maxsize=10_000)
 def _one(name: str) -> str:
     """Return the last word of a name, which may be a plural, in the singular."""
-    return re.sub("(?<=ch)es$|s$", "", "".join(words_of(name)[-1:]))
+    return re.sub("(?<=ch)es$|s$", "", "".join(plain(name).split()[-1:]))
 
 
 def _is_flat(value: Any) -> bool:

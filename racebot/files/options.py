@@ -47,11 +47,6 @@ def plain(name: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", apart.casefold()))
 
 
-def words_of(name: str) -> list[str]:
-    """Return the plain words of a name."""
-    return plain(name).split()
-
-
 def few(names: Sequence[str], most: int = 8) -> str:
     """Name the first few of a list."""
     shown = ", ".join(map(reprlib.repr, names[:most]))
@@ -78,7 +73,10 @@ def two_lines(row: list[str], second: Sequence[str] = ()) -> list[str] | None:
     own = list(filter(None, lower))
     groups: Iterator[str] = accumulate(upper, lambda before, name: name or before)
     if len({*own}) < len(own):
-        lower = [name and f"{group} {name}".strip() for group, name in zip(groups, lower, strict=True)]
+        lower = [
+            f"{group} {name}".strip() if own.count(name) > 1 else name
+            for group, name in zip(groups, lower, strict=True)
+        ]
     return [name or above for above, name in zip(upper, lower, strict=True)]
 
 

@@ -66,14 +66,14 @@ class Ranking:
         """
         own = [each.entrant for each in finishers]
         self.doubts["races"] += bool(own)
-        as_gaps = self._settle_gaps(finishers)
+        self._settle_gaps(finishers)
         laps_differ = len({each.behind for each in finishers}) > 1
         timed = not laps_differ and all(each.finish_time is not None for each in own)
         self._look_at_places(finishers)
         if all(each.place for each in own):
             timed = timed and (self._agrees(finishers) or self.options.by_time)
         elif timed:
-            self._look_at_times([each.finish_time or 0 for each in own], as_gaps=as_gaps)
+            self._look_at_times([each.finish_time or 0 for each in own])
             for entrant in own:
                 entrant.place = None
         else:
@@ -83,10 +83,9 @@ class Ranking:
         for entrant in own:
             entrant.finish_time = entrant.finish_time if timed else None
 
-    def _settle_gaps(self, finishers: Sequence[Result]) -> bool:
-        """Add gaps in time to the first time, and return whether times look like gaps after the first."""
-        times = [time for each in finishers if (time := each.entrant.finish_time) is not None]
-        leader, *rest = times or [0]
+    def _settle_gaps(self, finishers: Sequence[Result]) -> None:
+        """Add gaps in time to the first time, or raise a BadCellError for a time of zero."""
+        times = (time for each in finishers if (time := each.entrant.finish_time) is not None)
         first = min(times, default=None)
         if first == 0 and not any(each.behind for each in finishers):
             line = next(each.number for each in finishers if each.entrant.finish_time == 0)
@@ -97,7 +96,6 @@ class Ranking:
         for each in finishers:
             if each.behind and not each.behind[0] and first is not None:
                 each.entrant.finish_time, each.behind = first + each.behind[1], None  # laps stay
-        return len(finishers) > 2 and bool(rest) and leader > 2 * max(rest) and rest == sorted(rest)
 
     def _look_at_places(self, finishers: Sequence[Result]) -> None:
         """Note doubts about places, and refuse a finisher without one beside others who have."""
@@ -115,8 +113,9 @@ class Ranking:
             fix = "write a place or DNF, name the column that says so by --columns status=NAME, or let times"
             raise BadCellError("place", f"empty in line {lacks[0]}: {fix} decide by --columns place=")
 
-    def _look_at_times(self, times: Sequence[int], *, as_gaps: bool) -> None:
+    def _look_at_times(self, times: Sequence[int]) -> None:
         """Note doubts about times without places, and refuse those that differ too much."""
+        as_gaps = len(times) > 2 and times[0] > 2 * max(times[1:]) and times[1:] == sorted(times[1:])
         alike = times.count(last := max(times, default=0))
         before = max((time for time in times if time < last), default=last)
         if last > _FAR_BEHIND * before and (alike > 1 or last % 60_000_000 == 59_000_000):

@@ -200,8 +200,8 @@ def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) ->
     found: list[RaceResult] | tuple[list[str], list[Record]] | None = None
     if file.kind == "other":
         raise PayloadError(
-            f"{file.path}: PGN, XML, HTML, PDF, YAML, SQLite, Parquet and wikitext are not read: save CSV or JSON"
-            " with race, player and place, or for games with white, black and result"
+            f"{file.path}: PGN, XML, HTML, PDF, YAML, SQLite, Parquet and wikitext are not read: save CSV or"
+            " JSON with race, player and place, or for games with white, black and result"
         )
     try:
         if file.kind == "text":

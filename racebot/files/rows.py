@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
@@ -37,6 +37,7 @@ MOST_RESULTS = 1_000_000
 MOST_COLUMNS = 2_500
 LONGEST_LINE = 2**20
 _NOT_READ = {".yaml", ".yml", ".sql", ".pgn"}
+_OTHER = b"PAR1", b"%PDF", b"\x89PNG", b"\x1f\x8b", b"SQLite", b"<", b"{|", b"[Event "
 _JSON = re.compile(rb"\{|\[\s*[\[{\"]")
 _TOP = 15
 """First rows of a sheet, of which one has the names of columns."""
@@ -85,8 +86,7 @@ class File:
         if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
             return "sheet"
         begins = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
-        other = begins.startswith((b"PAR1", b"%PDF", b"\x89PNG", b"\x1f\x8b", b"SQLite", b"<", b"{|", b"[Event "))
-        if other or suffix in _NOT_READ:
+        if begins.startswith(_OTHER) or suffix in _NOT_READ:
             return "other"
         is_json = _JSON.match(begins) and suffix not in {".csv", ".tsv"}
         return "json" if suffix in {".json", ".jsonl"} or is_json else "text"
@@ -133,7 +133,7 @@ class File:
         with suppress(PayloadError):  # a sheet that is too large may stand beside the first, which is read
             sheets |= {name: [*islice(rows, MOST_LINES + _TOP)] for name, rows in by_name}
         tops = {name: set(map(tuple, filter(_has_names, rows[:_TOP]))) for name, rows in sheets.items()}
-        shared = Counter(row for rows in tops.values() for row in rows)
+        shared = Counter(chain(*tops.values()))
         head, count = max(shared.items(), key=itemgetter(1), default=((), 0))
         alike = {name: rows for name, rows in sheets.items() if count > 1 and head in tops[name]}
         paths = {name: self.path / f"{name.replace('/', '-')}.sheet" for name in alike}

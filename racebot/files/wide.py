@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence, Set as AbstractSet
 from itertools import chain
 
@@ -14,9 +13,6 @@ from racebot.files.games import Line, Lines
 from racebot.files.header import Header
 from racebot.files.options import RESULTS, by_columns, few, plain
 
-_LAST = {"place": "finish", "race": "r"}
-"""Further last words of columns such as `Spa Finish` and `Spa R`."""
-
 
 def races_of_players(header: Header) -> Lines | None:
     """Read rows that are a player, and columns that are races: `Driver, Spa, Imola`."""
@@ -27,7 +23,8 @@ def races_of_players(header: Header) -> Lines | None:
     named, has_race = all(map(header.names_race, others)), {"race", "ended_at"} & header.at.keys()
     if has_race and (header.results() or not named):
         return None
-    if not named and (header.results() or header.has_parts(others)):
+    timed = any(":" in row[at].partition("(")[0] for row in header.below for at in others)
+    if not named and (header.results() or timed):
         fix = "Add --layout long for one race, and --columns place=NAME or time=NAME if none is named so,"
         parts = few([header.names[at] for at in others], 3)
         raise PayloadError(f"one race, or a race in each of the columns {parts}? {fix} or --layout players")
@@ -48,15 +45,15 @@ def wide(header: Header, rows_are: str) -> Lines | None:
     by_player, options = rows_are == "player", header.options
     if by_player:
         header.at.pop("race", None)
-    key = _key(header, rows_are)
-    given = columns = [at for at in header.result_columns if at not in key]
+        key = header.at.setdefault("player", (*header.named(), 0)[:1])
+    else:
+        key = header.at.get("race") or header.at.get("ended_at") or (0,)
+    columns = [at for at in header.result_columns if at not in key]
     if not columns:
         return None
     kind = options.columns.get("cells")
     if kind not in {None, *RESULTS}:
         raise PayloadError(f"--columns cells={kind}: write cells=place, cells=time or cells=score")
-    if by_player:
-        kind, columns = _of_each_race(header, columns, kind)
     _ask_about_dates(header, key, columns, by_player=by_player)
     unused = _unused(header)
     body = header.below[_lines_with_dates(header, key) if by_player else 0 :]
@@ -65,20 +62,15 @@ def wide(header: Header, rows_are: str) -> Lines | None:
     for at in (at for at in range(columns[0], len(header.names)) if not header.names[at]):
         if any(map(cells.is_result, filter(None, header.column(at)))):
             raise PayloadError(f"column {at + 1} has results and no name: add its name")
-    named = [at for at in columns if by_player and (header.names_race(at) or columns is not given)]
-    texts = {at: [row[at] for row in rows] for at in columns}
-    doubts, sums = strays(kind, texts, named, by_player=by_player)
-    _ask_about_strays(header, doubts, [rows[n][key[0]] for n in sums], rows_are)
+    ends = tuple(f" {word}" for word in (*KNOWN["columns"][kind], *KNOWN["columns"]["race"], "finish", "r"))
+    of_race = (header.names_race(at) or header.plain[at].endswith(ends) for at in columns)
+    named = [n for n, own in enumerate(of_race) if own and by_player]
+    doubts, sums = strays(kind, [[row[at] for row in rows] for at in columns], named, by_player=by_player)
+    unsure = [header.names[columns[n]] for n in doubts]
+    _ask_about_strays(header, unsure, [rows[n][key[0]] for n in sums], rows_are)
     if len(columns) < 2 and not options.layout and "cells" not in options.columns:
         return None  # the time of a lap, say, and no race
     return _lines(header, rows_are, kind, key, columns)
-
-
-def _key(header: Header, rows_are: str) -> tuple[int, ...]:
-    """Return the columns that name the rows, by default the first, or the first with names."""
-    if rows_are == "race":
-        return header.at.get("race") or header.at.get("ended_at") or (0,)
-    return header.at.setdefault("player", (*header.named(), 0)[:1])
 
 
 def _unused(header: Header) -> AbstractSet[str]:
@@ -119,20 +111,6 @@ def _lines(header: Header, ours: str, kind: str, key: Sequence[int], columns: Se
     return Lines(lines, titles, (*columns, *key), note, skip, races)
 
 
-def _of_each_race(header: Header, columns: list[int], told: str | None) -> tuple[str | None, list[int]]:
-    """Choose the places of columns such as `Spa Pos` and `Spa Pts`, or times, and name them by race."""
-    parts = {at: header.plain[at].rpartition(" ") for at in columns}
-    of_all = [*dict.fromkeys(race for race, _, _ in parts.values())]
-    for kind in [told] if told else (*RESULTS, "race"):
-        known = {*KNOWN["columns"][kind], _LAST.get(kind, "")}
-        races = {at: race for at, (race, _, what) in parts.items() if race and what in known}
-        if races and [*races.values()] == of_all and (kind != "race" or len(races) < len(columns)):
-            for at in races:
-                header.names[at] = re.sub(r"[\W_]*[^\W_]+\W*$", "", header.names[at])
-            return kind if kind in RESULTS else None, [*races]
-    return told, columns
-
-
 def _kind(header: Header, columns: Sequence[int], below: Sequence[list[str]], *, by_player: bool) -> str:
     """Return what the cells of a wide table hold, or ask."""
     words = cells.NO_RESULT | header.options.words.keys()
@@ -143,7 +121,7 @@ def _kind(header: Header, columns: Sequence[int], below: Sequence[list[str]], *,
     placed = sum(map(are_places, numbers))
     if any(":" in text.partition("(")[0] for race in numbers for text in race):
         if placed:
-            fix = "keep those of one kind, or add --columns place=NAME or time=NAME for one race"
+            fix = "add --columns cells=time or cells=place, or place=NAME or time=NAME for one race"
             raise PayloadError(f"some columns have times and some places: {fix}")
         return "time"
     if 2 * placed > len(numbers):
@@ -169,11 +147,11 @@ def _ask_about_dates(header: Header, key: Sequence[int], columns: Sequence[int],
         raise PayloadError(f"players named {few(people, 3)}: add --layout {fix}")
 
 
-def _ask_about_strays(header: Header, doubts: Sequence[int], sums: Sequence[str], rows_are: str) -> None:
+def _ask_about_strays(header: Header, doubts: Sequence[str], sums: Sequence[str], rows_are: str) -> None:
     """Refuse columns, or else rows, that do not fit the others, unless `unused` says that all others do."""
     unused = header.options.columns.get("unused")  # with an empty name if all others fit
     parts, doubts = (unused or "").split("+"), doubts if unused is None else []
-    unsure = [header.names[at] for at in doubts] or [*sums]
+    unsure = [*doubts] or [*sums]
     if unsure and (unused is None or "" not in parts):
         other = "race" if rows_are == "player" else "player"
         what, left = other if doubts else rows_are, [*filter(None, parts)]

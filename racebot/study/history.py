@@ -72,7 +72,7 @@ class History:
             race = outcome_of(result, teams)
             if not race.outcome.rateable:
                 finished = any(entrant.finished for entrant in result.entrants)
-                reasons["without two players of different results" if finished else "nobody finished"] += 1
+                reasons["drawn or of one player, so without an order" if finished else "nobody finished"] += 1
                 continue
             names.update(zip(race.players, (entrant.name for entrant in race.entrants), strict=True))
             ids = [numbers.setdefault(player, len(numbers)) for player in race.players]

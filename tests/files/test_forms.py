@@ -36,7 +36,7 @@ def read(path: Path, **options: Any) -> RaceFiles:
     return read_races(path, options=options_of(**options))
 
 
-FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
+FORMS: dict[str, tuple[str | bytes, dict[str, Any], dict[str, str], str]] = {
     # What the file has, options, the order of each race, and a part of what is said.
     "a place wins over a time": ("race_id,racer,position,total_time,laps\n1,Ann,1,20:13,21\n1,Bo,2,20:22,21\n1,Cy,3,5:15,5\n", {}, {"1": "Ann Bo Cy"}, "places count where times contradict them: 1 line, the first is line 4"),
     "a time wins over a place where times are scored": ("race,player,place,time\na,Ann,1,2:00\na,Bo,2,1:00\n", {"by_time": True}, {"a": "Bo Ann"}, "times count where places contradict them: 1 line"),
@@ -147,7 +147,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "titles that say how entrants ended": ("Rank;Bib;Name\n1;3;Ann\n2;7;Bo\nDisqualified 2nd run;;\n;5;Cy\nDid not start 1st run;;\n;9;Di\n", {}, {"t": "Ann Bo | Cy"}, "1 × 'disqualified' as disqualified, 1 × 'did not start' as not an entrant"),
     "titles of races and of those who did not finish": ("Pos,Name,Time\nSpa,,\n1,Ann,20:10\nNot classified,,\n,Cy,\nImola,,\n1,Bo,20:00\n,Cy,DNF\n", {}, {"Spa": "Ann | Cy", "Imola": "Bo | Cy"}, "1 × 'not classified' as not finished"),
     "third parts of a second behind a colon or a point": ("player;time\nAnn;1:58:345\nBo;1:58.9\nCy;1.57,88\n", {}, {"t": "Cy Ann Bo"}, ""),
-    "a qualifying and a race of each event": ("Driver,Spa,,Imola,\n,Q,R,Q,R\nAnn,2,1,1,2\nBo,1,DNF,2,1\n", {"layout": "players"}, {"Spa": "Ann | Bo", "Imola": "Bo Ann"}, "not used: 'Spa Q', 'Imola Q'"),
+    "a qualifying and a race of each event": ("Driver,Spa,,Imola,\n,Q,R,Q,R\nAnn,2,1,1,2\nBo,1,DNF,2,1\n", {"columns": "unused=Spa Q+Imola Q"}, {"Spa R": "Ann | Bo", "Imola R": "Bo Ann"}, "not used: 'Spa Q', 'Imola Q'"),
     "milliseconds around a thousand seconds": ("player,time\nAnn,995000\nBo,1001000\n", {}, {"t": "Ann Bo"}, "Ann 0:16:35 > Bo 0:16:41"),
     "races of one name, a line each": ("Game,Date,Club,Winner,2nd\nCatan,2026-03-04,x,Ann,Bo\nCatan,2026-03-04,x,Cy,Ann\n", {}, {"Catan": "Ann Bo", "Catan (2)": "Cy Ann"}, "each line is a race"),
     "a place and a time in a cell": ("Name,Result\nAnn,1 (12:30)\nCy,DNF (0:00)\nBo,2 (12:40)\n", {"columns": "place=Result"}, {"t": "Ann Bo | Cy"}, ""),
@@ -162,8 +162,7 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "a table of iRacing": ("Track\nSpa\n\nFin Pos,Team ID,Cust ID,Name,Out,Interval,Laps Led,Fast Lap#,Inc,Club ID\n1,-1,7,Ann,Running,-00.000,3,2,0,1\n2,-1,8,Bo,Running,-03.500,0,4,2,1\n3,-1,9,Cy,Disconnected,-4L,0,3,8,1\n", {}, {"t": "Ann Bo | Cy"}, "2 lines above the names"),
     "races below merged months": ("Driver,January,,February,\n,Race 1,Race 2,Race 3,Race 4\nAnn,1,2,1,2\nBo,2,1,DNF,1\n", {}, {"Race 1": "Ann Bo", "Race 2": "Bo Ann", "Race 3": "Ann | Bo", "Race 4": "Bo Ann"}, "names of columns in two lines"),
     "races of one name below merged cells": ("League\nDriver,Spa,,Imola,\n,R1,R2,R1,R2\nAnn,1,2,1,2\nBo,2,1,2,1\n", {}, {"Spa R1": "Ann Bo", "Spa R2": "Bo Ann", "Imola R1": "Ann Bo", "Imola R2": "Bo Ann"}, "1 line above the names"),
-    "places and points of each race": ("Driver,Spa,Spa,Imola,Imola\n,Pts,Pos,Pts,Pos\nAnn,25,1,18,2\nBo,18,2,25,1\n", {}, {"Spa": "Ann Bo", "Imola": "Bo Ann"}, "columns not used: 'Spa Pts', 'Imola Pts'"),
-    "points of each race, chosen": ("Driver,Spa_pos,Spa_pts\nAnn,1,18\nBo,2,25\n", {"columns": "cells=score"}, {"Spa": "Bo Ann"}, "with scores: 'Spa'"),
+    "places and points of each race": ("Driver,Spa,Spa,Imola,Imola\n,Pts,Pos,Pts,Pos\nAnn,25,1,18,2\nBo,18,2,25,1\n", {"columns": "cells=place,unused=Spa Pts+Imola Pts"}, {"Spa Pos": "Ann Bo", "Imola Pos": "Bo Ann"}, "columns not used: 'Spa Pts', 'Imola Pts'"),
     "teams above players": ("Race,Red,,Blue,\n,Ann,Bo,Cy,Di\nr1,1,2,3,4\n", {}, {"r1": "Ann Bo Cy Di"}, "a column for each player"),
     "merged cells of races": ("Season,Race,Pos,Driver\n1,Spa,1,Ann\n,,2,Bo\n,Imola,1,Bo\n,,2,Ann\n", {}, {"1 Spa": "Ann Bo", "1 Imola": "Bo Ann"}, "3 lines without a race or a date (the first is line 3)"),
     "two who share a place": ("1st,2nd,3rd\nAnn / Cy,Bo,\nBo,Al / Di,Cy & Ann\nAnn,Bo,Cy\n", {}, {"t-000002": "Ann=Cy Bo", "t-000003": "Bo Al / Di Ann=Cy", "t-000004": "Ann Bo Cy"}, ""),
@@ -255,7 +254,6 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "JSON of games without names": ('{"games": [{"players": [{"name": "Ann", "score": 3}, {"name": "Bo", "score": 1}]}, {"players": [{"name": "Ann", "score": 2}, {"name": "Bo", "score": 4}]}]}', {}, {"1": "Ann Bo", "2": "Bo Ann"}, "race=list"),
     "players called Nat and Nan": ("p1,p2,score\nNat,Bo,0-2\nBo,Nan,2-1\n", {}, {"t-000002": "Bo Nat", "t-000003": "Bo Nan"}, "a race of two"),
     "a club with one finisher": ("race,rider,team,place\ns,Ann,Red,1\ns,Bo,Blue,2\ns,Cy,Blue,DNF\n", {}, {"s": "Ann Bo | Cy"}, "each is rated alone"),
-    "a grid, a finish and points of each race": ("Driver,R1,,,R2,,\n,Grid,Finish,Pts,Grid,Finish,Pts\nAnn,2,1,25,1,2,18\nBo,1,Ret,0,2,1,25\n", {}, {"R1": "Ann | Bo", "R2": "Bo Ann"}, "not used: 'R1 Grid', 'R1 Pts'"),
     "two clocks": ("Place,Name,GunTime,ChipTime\n1,Ann,31:05,31:02\n2,Bo,32:11,32:00\nDNF,Cy,,\n", {}, {"t": "Ann Bo | Cy"}, "time=ChipTime"),
     "goals by their form, and a game not played": ("Tag;Heim;Gast;Stand\n1;Ann;Bo;2:1\n2;Bo;Ann;0:0\n3;Ann;Bo;ausgefallen\n", {}, {"t-000002": "Ann Bo", "t-000003": "Ann=Bo"}, "1 line of games not played: 'ausgefallen' (the first is line 4)"),
     "sets in columns": ("Player A,Player B,Set 1,Set 2,Set 3\nAnn,Bo,11-7,8-11,11-9\nAnn,Bo,7-11,9-11,\n", {}, {"t-000002": "Ann Bo", "t-000003": "Bo Ann"}, ""),
@@ -268,10 +266,12 @@ FORMS: dict[str, tuple[str, dict[str, Any], dict[str, str], str]] = {
     "a line that is no player, and a column that is no race": ("Name,R1,R2,R3,Fee\nAnn,21:05,20:59,21:00,5:00\nBo,21:40,22:10,20:10,5:00\nTop,21:05,20:59,20:10,5:00\n", {"columns": ["cells=time", "unused=Fee+Top"]}, {"R1": "Ann Bo", "R2": "Ann Bo", "R3": "Bo Ann"}, "not used: 'Fee'"),
     "a line that is like the best of others": ("Name,R1,R2,R3,Fee\nAnn,21:05,20:59,21:00,5:00\nBo,21:40,22:10,20:10,5:00\nTop,21:05,20:59,20:10,5:00\n", {"columns": "unused=Fee+"}, {"R1": "Ann=Top Bo", "R2": "Ann=Top Bo", "R3": "Bo=Top Ann"}, ""),
     "a line that no column is": ("Name,R1,R2\nAnn,1,2\nBo,2,1\nNet,9,9\n", {"columns": "cells=score,unused=Net"}, {"R1": "Bo Ann", "R2": "Ann Bo"}, ""),
-    "the columns below a merged cell": ("Driver,Monza,,Spa,,Imola,\n,Pos,Pts,Pos,Pts,Pos,Pts\nAnn,1,25,2,18,1,25\nBo,2,18,1,25,2,18\n", {"columns": "unused=Spa"}, {"Monza": "Ann Bo", "Imola": "Ann Bo"}, ""),
+    "the columns below a merged cell": ("Driver,Monza,,Spa,,Imola,\n,Pos,Pts,Pos,Pts,Pos,Pts\nAnn,1,25,2,18,1,25\nBo,2,18,1,25,2,18\n", {"columns": "cells=place,unused=Spa+Monza Pts+Imola Pts"}, {"Monza Pos": "Ann Bo", "Imola Pos": "Ann Bo"}, ""),
     "races called by letters, in the order of the first": ("Player,Race A,Race B\nAnn,1,3\nBo,2,1\nCy,3,2\nDi,4,4\n", {}, {"Race A": "Ann Bo Cy Di", "Race B": "Bo Cy Ann Di"}, ""),
-    "places in the order of the first race, beside points": ("Driver,Monza,,Spa,\n,Pos,Pts,Pos,Pts\nAnn,1,25,2,18\nBo,2,18,1,25\nCy,3,15,3,15\nDi,4,12,4,12\n", {}, {"Monza": "Ann Bo Cy Di", "Spa": "Bo Ann Cy Di"}, ""),
     "numbers for statuses": ("Name,Zeit,Wertung,Platz\nAnn,35:10,0,1\nBo,37:30,0,2\nCy,29:00,3,\nDi,,1,\n", {"columns": "status=Wertung", "words": "done=0,dns=1,dnf=2,dq=3"}, {"t": "Ann Bo | Cy"}, "1 × '3' as disqualified"),
+    "Polish letters of Windows": ("race,player,place\na,Łucja Śliwa,1\na,Paweł Gąska,2\n".encode("cp1250"), {}, {"a": "Łucja Śliwa Paweł Gąska"}, "read as cp1250"),
+    "negative money": ("Date,Ann,Bo,Cy\n2026-01-09,$25.00,($40.00),-$5\n2026-01-16,$10,$5,$20\n", {"columns": "cells=score"}, {"2026-01-09": "Ann Cy Bo", "2026-01-16": "Cy Ann Bo"}, "with scores"),
+    "times and points of each race": (",,Spa,,Imola,,\nNo,Name,Time,Pts,Time,Pts,Sum\n1,Ann,41:10,3,51:00,3,6\n2,Bo,42:10,2,DNF,0,2\n", {"layout": "players", "columns": "cells=time,unused=Spa Pts+Imola Pts"}, {"Spa Time": "Ann Bo", "Imola Time": "Ann | Bo"}, "not used: 'No', 'Spa Pts', 'Imola Pts', 'Sum'"),
 }  # fmt: skip
 
 
@@ -303,7 +303,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Rider,Hill,Sprint,Total\nAnn,30:00,20:00,50:00\nBo,29:00,20:30,49:30\n", ["'Hill', 'Sprint'? Add --layout long", "--layout players"]),
         ("Event,Lane,Nadadora,Mark\nA,1,Ann,28.1\nA,2,Bo,29.2\n", ["no column player"]),
         ("game,player,score\n1,Ann,\"12,500\"\n1,Bo,950\n", ["line 2 has a number like 1.250 among some like 980: write 1250"]),
-        ("Player,R1,R2\nAnn,1:00,1\nBo,1:01,2\n", ["keep those of one kind"]),
+        ("Player,R1,R2\nAnn,1:00,1\nBo,1:01,2\n", ["cells=time or cells=place"]),
         ("date,player,place\n9/8/2019,Ann,1\n", ["write 2019-08-09", "--day-first"]),
         ("date,player,place\n13/8/2019,Ann,1\n8/13/2019,Ann,1\n", ["write 2019-08-09"]),
         ("race,player,,date\n", ["no column place or time or score; line 1 has 'race', 'player'"]),
@@ -312,6 +312,10 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("white,black\nAnn,Bo\n", ["no column result"]),
         ('{"session_results": [{"simsession_name": "PRACTICE", "results": [{"cust_id": 1}]}]}', ["iRacing", "practice"]),
         ("<html><body></body></html>", ["XML", "CSV"]),
+        ('[Event "Cup"]\n[White "Ann"]\n\n1. e4 1-0\n', ["PGN", "white, black and result"]),
+        ("[3/01/2026 21:10] Ann: game 1: Bo > Cy\n", ["separate columns by commas"]),
+        ("2026-01-03,Ann,beat,Bo,3-2\n2026-01-10,Ann,beat,Cy,3-1\n", ["no column player", "a line above, such as date,player1"]),
+        ("Name,Time\n1 Lee,28.1\n2 Ray,28.9\n-- Poe,DNF\n", ["'1 Lee'", "column place", "player=Name"]),
         ("%PDF-1.4", ["PDF", "CSV"]),
         ("race,player,score\na,Ann,1.250\na,Bo,980\n", ["line 2 has a number like 1.250"]),
         ("race,player,points\na,Ann,1\na,Bo,2\na,Cy,3\n", ["--columns place=points"]),
@@ -337,12 +341,13 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("player,place\nAnn,1\n\nplayer,place\nBo,1\n", ["line 4 repeats the names", "split the file"]),
         ("rider,time\nAnn,4:10:22\nBo,0:12\nCy,0:15\n", ["write +0:12", "sort the lines"]),
         ("race,place,name\n1,1,Ann\n1,2,Bo\n1,,Cy\n1,4,Di\n1,,Ed\n", ["line 4, column place: empty between 2 and 4: write 2"]),
-        ("player,time\nAnn,895000\nBo,901000\n", ["milliseconds or in seconds? rename the column time (ms)"]),
+        ("player,time\nAnn,895000\nBo,901000\n", ["milliseconds or in seconds? rename it time (ms)"]),
         ("Name,Time\nRace 1,\nAnn,9:00\nBo,9:05\nRace 2,\nBo,9:30\nAnn,\n", ["line 7, column Name: alone in its line"]),
         ("Pos,Name\nSpa,\n1,Ann\nImola,\n1,Bo\nSpa,\n1,Cy\n", ["'Spa' stands above two races"]),
         ("Name,Time\nElite\nAnn,9:00\nOpen\nBo,9:30\n", ["do 'Elite', 'Open' name the races", "add a column race"]),
         ("Round,Seat,Player,VP,VP %\n1,1,Ann,3,1\n1,2,Bo,2,2\n2,1,Cy,1,3\n2,2,Di,4,5\n3,1,Cy,5,6\n", ["no column place or time or score; line 1"]),
-        ("Runner,3 Jan 2026,10 Jan 2026,Target\nAnn,21:05,20:59,20:30\nBo,21:40,22:10,21:40\n", ["'Target' may be no race"]),
+        ("Driver,R1,,,R2,,\n,Grid,Finish,Pts,Grid,Finish,Pts\nAnn,2,1,25,1,2,18\nBo,1,Ret,0,2,1,25\n", ["--columns \"unused=R1 Grid+R1 Pts+R2 Grid+R2 Pts\""]),
+        ("Driver,SS1,SS2,End\nAnn,9:00,19:00,29:00\nBo,9:10,18:50,29:10\n", ["'SS1', 'SS2', 'End'? Add --layout long", "time=NAME"]),
         ("Player,Spa,Spa\nAnn,1,2\nBo,2,1\n", ["column 3", "rename"]),
         ("date,player,place\nlast week,Ann,1\n", ["2026-03-01", "--columns date="]),
         ("Player,Spa,,Imola\nAnn,1,2,1\nBo,2,1,2\n", ["column 3 has results and no name"]),
@@ -355,7 +360,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ('{"finishers": ["Ann", "Bo"], "podium": ["Ann"]}', ["entrants in finishers and in podium"]),
         ('{"finishes": {"Ann": [1, 2], "Bo": [2, null], "Cy": [null, 1]}}', ["an object for each entrant"]),
         ('{"participants": ["Ann", "Bo"], "ranks": [1]}', ["lists of different lengths: participants, ranks"]),
-        ("Name,Time,Place\nAnn,35:10,1\nBo,37:30,2\nCy,29:00,\n", ["empty in line 4", "--columns place="]),
+        ("Name,Time,Place\nAnn,35:10,1\nBo,37:30,2\nCy,39:00,\n", ["empty in line 4", "--columns place="]),
         ('{"rounds": [{"round": 1, "qualifying": [{"driver": "Ann", "pos": 1}], "race": [{"driver": "Bo", "pos": 1}]}]}', ["--where part=\"rounds qualifying\"", "race=round+part"]),
         ('[{"name": "Ann", "rank": 1, "results": [{"name": "Oslo", "place": 1}]}, {"name": "Bo", "rank": 2, "results": [{"name": "Oslo", "place": 2}]}]', ["entrants in \"top level\" and in results"]),
         ('[{"course": "A", "runners": [{"horse": "Ann", "pos": 1}]}, {"course": "A", "runners": [{"horse": "Bo", "pos": 1}]}]', ["several lists", "race=course+list"]),
@@ -370,7 +375,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Date,Ann,Bo,Crew\n2026-03-01,1,2,2\n2026-03-08,2,1,2\n2026-03-15,,1,1\n", ["'Crew' may be no player"]),
         ("Name,Tier,Spa,Imola\nAnn,1,1,2\nBo,1,2,1\nCy,2,3,3\n", ["'Tier' may be no race"]),
         ("Name,Chair,Spa\nAnn,1,2\nBo,2,1\nCy,3,3\nDi,4,4\n", ["'Chair' may be no race"]),
-        ("Name,Spa,Imola,Top\nAnn,1:01,2:01,1:01\nBo,1:02,1:00,1:00\nCy,1:03,2:05,1:03\n", ["'Top' may be no race"]),
+        (",,Spa,,Imola,,\nNo,Name,Time,Pts,Time,Pts,Sum\n1,Ann,41:10,3,51:00,3,6\n2,Bo,42:10,2,DNF,0,2\n", ["'Spa Time', 'Spa Pts', 'Imola Time' and 1 more"]),
         ("Name,R1,R2,R3\nAnn,21:05,20:59,21:00\nBo,21:40,22:10,20:10\nQuickest,21:05,20:59,20:10\n", ["'Quickest' may be no player: add --columns unused=Quickest, or add --columns unused= if each"]),
         ("Name,R1,R2\nAnn,3,4\nBo,4,2\nCy,2,3\nDi,1,1\n", ["highest sum", "cells=score"]),
         # Names that are not known, and races that more columns tell apart.
@@ -452,6 +457,11 @@ def test_results_of_known_programs_are_read(tmp_path: Path, program: str) -> Non
 @pytest.mark.parametrize(
     ("content", "stray"),
     [
+        (
+            "Bowler,R1,R2,R3,Games,High\nAnn,120,,131,2,131\nBo,99,102,140,3,140\nCy,98,,,1,98\nDi,9,80,71,3,80\n",
+            "'Games', 'High' may be no race",
+        ),
+        ("Race,Ann,Bo,Cy,Check\nA,5,-3,-2,0\nB,1,2,-3,0\nC,-4,1,3,0\n", "'Check' may be no player"),
         ("Team,A,B,C\nAnn,25,43,68\nBo,18,43,55\n", "'B', 'C' may be no race"),
         ("Race,Ann,Bo\nA,25,18\nB,43,43\nC,68,55\n", "'B', 'C' may be no race"),
         (
@@ -534,7 +544,7 @@ def test_what_is_left_out_is_counted_in_one_line(tmp_path: Path) -> None:
     found = read(written(tmp_path / "t.csv", text))
     assert History.of(found.results).understood == (
         "1 race of 3, 1 not finished, 1 disqualified; races left out: 1 nobody finished, "
-        "1 without two players of different results"
+        "1 drawn or of one player, so without an order"
     )
 
 
