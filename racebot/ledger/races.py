@@ -139,10 +139,6 @@ class Races(LedgerTable):
         row = self._connection.row("SELECT fingerprint, recorded FROM races WHERE name = ?", name)
         return None if row is None else (as_text(row["fingerprint"]), bool(row["recorded"]))
 
-    def current_goal(self, category: str, name: str) -> str:
-        """Return the current name of a goal, given its current or an earlier name."""
-        return self.renamed_goals().get(category, {}).get(name, name)
-
     def renamed_goals(self) -> dict[str, dict[str, str]]:
         """Return, by category, the earlier names of its goals with their current names."""
         renamed: dict[str, dict[str, str]] = {}

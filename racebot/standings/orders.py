@@ -172,9 +172,8 @@ def merge_accounts(
                 hide(settler, kept, reason, now, by_player=by_player)
         ledger.events.amend(old.id, now)
         for name in {source.event for source in ledger.events.with_player(kept.id)}:
-            if stored := ledger.races.get(name):
-                race = ledger.events.combined(ledger.events.find(name))
-                ledger.races.save(race, counted_at=stored.counted_at, source=stored.source, now=now)
+            if ledger.races.has(name):
+                settler.settle(ledger.events.combined(ledger.events.find(name)), now)
         rated = _rate_again(settler, list(boards.values()), START, "accounts were merged")
         people.remove_merged_players()
         return rated

@@ -442,8 +442,9 @@ class Driver:
         if self.product.ledger.leaderboards.get(CATEGORY, event.board) is None:
             return
         self._steps(step).close(self.product.ledger.events.find(event.name))
-        if event.board == JOINED:  # the page shows its first goal
-            event.goal = self.truth.goals.index(self.truth.current(self.truth.plan.joined[0]))
+        planned = {table["name"]: table.get("goals") for table in self.truth.plan.boards()}
+        if goals := planned.get(event.board):  # the page shows its first goal
+            event.goal = self.truth.goals.index(self.truth.current(goals[0]))
         event.ended_at = min(event.until, step.now)
         event.counted_at = self.truth.next_moment([event.board], event.ended_at)
         self._take_position(event.name, event)

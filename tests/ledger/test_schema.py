@@ -175,8 +175,7 @@ def m006_edits(ledger: Ledger) -> None:
 )
 def m007_replays(ledger: Ledger) -> None:
     assert ledger.ratings.platforms(board_of(ledger)) == ["a platform"]
-    assert ledger.races.current_goal("orb", "An Orb") == "Any Orb"
-    assert ledger.races.current_goal("orb", "Any Orb") == "Any Orb"
+    assert ledger.races.renamed_goals() == {"orb": {"An Orb": "Any Orb"}}
 
 
 @stage("INSERT INTO full_reads VALUES ('orb', :noon)")
