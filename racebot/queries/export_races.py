@@ -21,10 +21,10 @@ def counted_results(ledger: Ledger, board: Leaderboard) -> Iterator[RaceResult]:
     """Yield the results that count on a leaderboard, in the order in which they count.
 
     A race that was recorded after a later one ends just after it here, since imported races count by their
-    end. Players have the names that the ledger shows now. Hidden and forgotten ones are `hidden-7`, after the
-    first order that hid them. The pattern that an opener's name matches stands for the name, which may be a
-    forgotten one. Each says on which leaderboard it counts. A stored result that does not match its
-    fingerprint is a `DamagedRaceError`.
+    end. Players have the names that the ledger shows now. Hidden and forgotten ones are `hidden-7`, by the
+    number of the first order that hid them; imported ones stay that. The pattern that an opener's name
+    matches stands for the name, which may be a forgotten one. Each says on which leaderboard it counts. A
+    stored result that does not match its fingerprint is a `DamagedRaceError`.
     """
     hidden, profiles = ledger.people.hidden(), ledger.profiles.all()
     player, given = cache(ledger.players.get), enumerate(ledger.orders.all(), start=1)
@@ -37,7 +37,11 @@ def counted_results(ledger: Ledger, board: Leaderboard) -> Iterator[RaceResult]:
             profile = replace(profiles.get(known.id, Profile()), numbered=known.shown != known.name)
             number = known.discriminator or None
             return replace(entrant, name=known.name, discriminator=number, profile=profile)
-        alias = f"{HIDDEN_ID}{numbers[entrant.user_id]}"
+        alias, order = entrant.user_id.removesuffix(own := f" of {board.name}"), numbers[entrant.user_id]
+        if not alias.startswith(HIDDEN_ID):
+            while player(f"{HIDDEN_ID}{order}{own}"):  # is another one, of an imported file
+                order += len(numbers)
+            alias = f"{HIDDEN_ID}{order}"
         return replace(entrant, user_id=alias, name=HIDDEN_NAME, discriminator=None, penalty_reason=None)
 
     last = None
