@@ -500,3 +500,6 @@ CREATE VIEW hidden_players AS
 SELECT subject AS player FROM orders_in_force WHERE kind IN ('forget', 'hide');
 CREATE VIEW excluded_races AS
 SELECT subject AS race, kind FROM orders_in_force WHERE kind IN ('exclude', 'skip');
+
+-- m039_leaderboards
+ALTER TABLE leaderboards DROP COLUMN revision;

@@ -143,20 +143,16 @@ class Ratings(LedgerTable):
     def truncate(self, board: Leaderboard, sequence: int) -> None:
         """Delete a leaderboard's rated races from a sequence number on. Leaves the standings unchanged."""
         with self._connection.transaction():
-            deleted = 0
             for table in ("changes", "rated", "rated_on"):
                 sql = f"DELETE FROM {table} WHERE leaderboard = ? AND sequence >= ?"  # noqa: S608 - ours
-                deleted += self._connection.write(sql, board.key, sequence)
-            self._mark_updated(board, again=bool(deleted))
+                self._connection.write(sql, board.key, sequence)
+            self._mark_updated(board)
 
-    def _mark_updated(self, board: Leaderboard, *, again: bool = False) -> None:
-        """Store that a leaderboard's rated races are written now, and whether some were rated before."""
+    def _mark_updated(self, board: Leaderboard) -> None:
+        """Store that a leaderboard's rated races are written now."""
         self._connection.ratings_written += 1
-        sql = (
-            "UPDATE leaderboards SET updated_at = strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'),"
-            " revision = revision + ? WHERE id = ?"
-        )
-        self._connection.write(sql, again, board.key)
+        sql = "UPDATE leaderboards SET updated_at = strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now') WHERE id = ?"
+        self._connection.write(sql, board.key)
 
     def updated_at(self, board: Leaderboard) -> datetime | None:
         """Return when a leaderboard's rated races were last written; None if that is unknown."""
@@ -168,7 +164,7 @@ class Ratings(LedgerTable):
         with self._connection.transaction():
             sql = "UPDATE rated SET note = ? WHERE leaderboard = ? AND race = ?"
             self._connection.write_many(sql, [(RATED_LATER, board.key, race) for race in races])
-            self._mark_updated(board, again=True)
+            self._mark_updated(board)
 
     def platforms(self, board: Leaderboard) -> list[str]:
         """Return the platforms that rated a leaderboard's races, in order.

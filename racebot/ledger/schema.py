@@ -14,7 +14,7 @@ from sqlite_utils.db import Database
 
 from racebot.text.parse import fold_name
 
-VERSION = "m038_orders_in_force"
+VERSION = "m039_leaderboards"
 """The name of this schema in the ledgers that have it. Names sort by their numbers."""
 
 _SCHEMA = """
@@ -88,7 +88,6 @@ _SCHEMA = """
         parameters TEXT NOT NULL,
         teams TEXT NOT NULL,
         carry TEXT NOT NULL,
-        revision INTEGER NOT NULL DEFAULT 0,
         updated_at TEXT,
         rule TEXT NOT NULL DEFAULT '',
         odds_races INTEGER NOT NULL DEFAULT 0,
