@@ -75,7 +75,7 @@ _DATE_IN = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 _TWELVE_HOURS = re.compile(r"(\d{1,2})(:\d\d(?::\d\d)?) ?([ap])\.?m\.?", re.IGNORECASE)
-_UNIX = re.compile(r"(\d{9,10})(\d{3})?(\.\d+)?")
+UNIX = re.compile(r"(\d{9,10})(\d{3})?(\.\d+)?")
 Meaning = EntrantStatus | None
 """What a word stands for. None for a player who is no entrant."""
 DONE, DNF, DQ = EntrantStatus.DONE, EntrantStatus.DNF, EntrantStatus.DQ
@@ -223,7 +223,7 @@ def moment(text: str, month_first: bool | None) -> datetime:
             number = int(month) if month.isdigit() else _MONTHS[month]
             century = "" if len(year) == 4 else "19" if int(year) > 68 else "20"  # 1969 to 2068
             iso = f"{century}{year}-{number:02}-{day:0>2}{match['rest']}"
-        if unix := _UNIX.fullmatch(text):
+        if unix := UNIX.fullmatch(text):
             found = datetime.fromtimestamp(float(text) / (1000 if unix[2] else 1), UTC)
         else:
             found = datetime.fromisoformat(iso)

@@ -151,27 +151,23 @@ def strays(
 
 
 def _filled(lines: Iterable[Sequence[float | None]]) -> list[dict[int, float]]:
-    """Return the values of each line by their number, without those that are missing."""
-    return [{n: own for n, own in enumerate(line) if own is not None} for line in lines]
-
-
-def _finite(line: Mapping[int, float]) -> dict[int, float]:
-    return {n: own for n, own in line.items() if own < math.inf}
+    """Return the values of each line by their number, without words and those that are missing."""
+    return [{n: own for n, own in enumerate(line) if own not in {None, math.inf}} for line in lines]
 
 
 def _counts(lines: Sequence[Mapping[int, float]]) -> set[int]:
     """Return what has the number of the others in each line."""
-    rows = [*filter(None, map(_finite, lines))]
+    rows = [*filter(None, lines)]
     return {n for n in {*chain(*rows)} if all(row.get(n) == len(row) - 1 for row in rows)}
 
 
 def _subtotals(lines: Sequence[Mapping[int, float]]) -> set[int]:
     """Return the lines with the sums of two or more lines above them, but those that are such sums."""
     found = set[int]()
-    for number, own in enumerate(map(_finite, lines[:_MOST])):
+    for number, own in enumerate(lines[:_MOST]):
         sums = Counter[int]()
         for count, above in enumerate((n for n in range(number)[::-1] if n not in found), start=1):
-            sums.update(_finite(lines[above]))
+            sums.update(lines[above])
             if count > 1 and sum(map(bool, own.values())) > 2 and own == {key: sums[key] for key in own}:
                 found.add(number)
                 break
@@ -180,7 +176,7 @@ def _subtotals(lines: Sequence[Mapping[int, float]]) -> set[int]:
 
 def _grow(lines: Sequence[Mapping[int, float]]) -> bool:
     """Return whether results grow from race to race in all lines, as sums do."""
-    rows = [own for line in lines if len(own := [*_finite(line).values()]) > 2]
+    rows = [own for line in lines if len(own := [*line.values()]) > 2]
     return len(rows) > 1 and all(own[0] < own[-1] and own == sorted(own) for own in rows)
 
 
@@ -202,8 +198,8 @@ def are_places(texts: Sequence[str]) -> bool:
 
 
 def _ranked(race: Sequence[float]) -> bool:
-    places = sorted(place for place in race if place < math.inf)
-    return all(place in {n, before} for n, (before, place) in enumerate(pairwise([0, *places]), start=1))
+    places = pairwise([0, *sorted(race)])
+    return all(place in {n, before} for n, (before, place) in enumerate(places, start=1))
 
 
 def _outside_ranks(races: Sequence[Mapping[int, float]]) -> set[int]:
@@ -218,7 +214,7 @@ def _outside_ranks(races: Sequence[Mapping[int, float]]) -> set[int]:
 def _made_of_others(rows: Sequence[Mapping[int, float]], kind: str) -> set[int]:
     """Return the columns that are the sum, the best, the worst or the mean of the others in each row."""
     seen, hits = defaultdict[int, list[float]](list), Counter[tuple[int, str]]()
-    for row in map(_finite, rows):
+    for row in rows:
         values = sorted(row.values())
         for at, own in row.items() if len(values) > 2 else ():
             low, high = values[own == values[0]], values[-1 - (own == values[-1])]

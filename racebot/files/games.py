@@ -66,10 +66,8 @@ class _Games:
         self._header, self._pair, below = header, pair, header.below
         self.names = ["+".join(header.names[at] for at in side) for side in pair]
         alike = [name for name in header.plain if name.endswith(" winner")]
-        self._winner, self._draw = (
-            header.find(*KNOWN["winner"], *alike[:1]),
-            header.find("draw", "drawn", "tie"),
-        )
+        self._winner = header.find(*KNOWN["winner"], *alike[:1])
+        self._draw = header.find("draw", "drawn", "tie")
         self._forfeit = header.find("forfeit", "walkover", "wo", "w o", "forfait")
         sides = [
             plain(_NUMBER.sub("", name.partition("+")[0]) if "+" in name else name) for name in self.names

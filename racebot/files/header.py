@@ -29,7 +29,6 @@ _UNITS, _SEASONS = {*KNOWN["units"]}, ("season", "year", "series", "regatta")
 _OF_DAY = re.compile(r"0\.\d{4,}")  # a workbook's time in a cell without that format
 _ASKED = {*KNOWN["asked"]}
 _MOMENTS = tuple(f" {name}" for name in KNOWN["moments"])
-_UNIX = re.compile(r"1\d{9}(?:\d{3})?")
 _ORDINAL = re.compile(r"(?:place |pos |position )(\d{1,4})|(\d{1,4})(?:st|nd|rd|th)(?: place)?")
 
 
@@ -172,7 +171,7 @@ class Header:
         for at in moments if races and self._is_free("ended_at") else ():
             texts = self.column(at)
             one_each = self.pair() or len({*zip(races, texts, strict=True)}) == len({*races})
-            if one_each and all(cells.is_date(text) or _UNIX.fullmatch(text) for text in texts):
+            if one_each and all(cells.is_date(text) or cells.UNIX.fullmatch(text) for text in texts):
                 self.at.setdefault("ended_at", (at,))
 
     def _settle_player(self) -> None:

@@ -72,11 +72,8 @@ def two_lines(row: list[str], second: Sequence[str] = ()) -> list[str] | None:
         return None
     own = list(filter(None, lower))
     groups: Iterator[str] = accumulate(upper, lambda before, name: name or before)
-    if len({*own}) < len(own):
-        lower = [
-            f"{group} {name}".strip() if own.count(name) > 1 else name
-            for group, name in zip(groups, lower, strict=True)
-        ]
+    pairs = zip(groups, lower, strict=True)
+    lower = [f"{group} {name}".strip() if own.count(name) > 1 else name for group, name in pairs]
     return [name or above for above, name in zip(upper, lower, strict=True)]
 
 

@@ -199,10 +199,9 @@ def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) ->
     """Return the races of an archive or of the site's JSON, or else a table of entrants."""
     found: list[RaceResult] | tuple[list[str], list[Record]] | None = None
     if file.kind == "other":
-        raise PayloadError(
-            f"{file.path}: PGN, XML, HTML, PDF, YAML, SQLite, Parquet and wikitext are not read: save CSV or"
-            " JSON with race, player and place, or for games with white, black and result"
-        )
+        others = "PGN, XML, HTML, PDF, YAML, SQLite, Parquet and wikitext are not read"
+        form = "race, player and place, or for games with white, black and result"
+        raise PayloadError(f"{file.path}: {others}: save CSV or JSON with {form}")
     try:
         if file.kind == "text":
             found = read_exported(file.lines(), left_out)

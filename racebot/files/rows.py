@@ -168,10 +168,8 @@ class File:
                 if separator != "|":
                     yield reader.line_num, [cell.strip() for cell in row]
                 elif set("".join(row)) - set(":- "):  # Markdown has a line of dashes
-                    yield (
-                        reader.line_num,
-                        [_LINK.sub(r"\1", cell).replace("**", "").strip(" *`~") for cell in row],
-                    )
+                    bare = (_LINK.sub(r"\1", cell).replace("**", "") for cell in row)
+                    yield reader.line_num, [cell.strip(" *`~") for cell in bare]
         except PayloadError as error:
             raise PayloadError(f"{self.path}: {error}") from None
         except csv.Error as error:

@@ -13,6 +13,9 @@ from racebot.files.games import Line, Lines
 from racebot.files.header import Header
 from racebot.files.options import RESULTS, by_columns, few, plain
 
+At = Sequence[int]
+"""Positions of columns."""
+
 
 def races_of_players(header: Header) -> Lines | None:
     """Read rows that are a player, and columns that are races: `Driver, Spa, Imola`."""
@@ -55,9 +58,11 @@ def wide(header: Header, rows_are: str) -> Lines | None:
     if kind not in {None, *RESULTS}:
         raise PayloadError(f"--columns cells={kind}: write cells=place, cells=time or cells=score")
     _ask_about_dates(header, key, columns, by_player=by_player)
-    unused = _unused(header)
-    body = header.below[_lines_with_dates(header, key) if by_player else 0 :]
-    rows = [row for row in body if unused.isdisjoint({plain(row[key[0]]), plain(row[0])})]
+    unused = SIGNS["summaries"].union(map(plain, options.columns.get("unused", "").split("+"))) - {""}
+    first = [*chain(*header.below[:1])]  # perhaps without a player, but the dates of races
+    dated = by_player and any(map(cells.is_date, (*header.names, *first)))
+    skip = int(dated and bool(first) and not any(first[at] for at in key))
+    rows = [row for row in header.below[skip:] if unused.isdisjoint({plain(row[key[0]]), plain(row[0])})]
     kind = kind or _kind(header, columns, rows, by_player=by_player)
     for at in (at for at in range(columns[0], len(header.names)) if not header.names[at]):
         if any(map(cells.is_result, filter(None, header.column(at)))):
@@ -68,33 +73,19 @@ def wide(header: Header, rows_are: str) -> Lines | None:
     doubts, sums = strays(kind, [[row[at] for row in rows] for at in columns], named, by_player=by_player)
     unsure = [header.names[columns[n]] for n in doubts]
     _ask_about_strays(header, unsure, [rows[n][key[0]] for n in sums], rows_are)
-    if len(columns) < 2 and not options.layout and "cells" not in options.columns:
-        return None  # the time of a lap, say, and no race
-    return _lines(header, rows_are, kind, key, columns)
+    return _lines(header, rows_are, kind, key, columns, unused, skip)
 
 
-def _unused(header: Header) -> AbstractSet[str]:
-    """Return the plain names of rows that are left out, as those of totals."""
-    parts = header.options.columns.get("unused", "").split("+")
-    return SIGNS["summaries"].union(map(plain, parts)) - {""}
-
-
-def _lines_with_dates(header: Header, key: Sequence[int]) -> int:
-    """Return whether the first row has no player, but the dates of races: 1, or else 0."""
-    dated = any(map(cells.is_date, (*header.names, *chain(*header.below[:1]))))
-    return int(dated and not any(header.below[0][at] for at in key)) if header.below else 0
-
-
-def _lines(header: Header, ours: str, kind: str, key: Sequence[int], columns: Sequence[int]) -> Lines:
+def _lines(
+    header: Header, ours: str, kind: str, key: At, columns: At, unused: AbstractSet[str], skip: int
+) -> Lines:
     """Return how to read the cells of columns, of which each has a line with the name of its row."""
     theirs = "player" if ours == "race" else "race"
-    skip = _lines_with_dates(header, key) if ours == "player" else 0
     rows = (header.names, *header.below[:skip])
     dates = {at: text for row in rows for at, text in enumerate(row) if cells.is_date(text)}
     titles = {"race": "race", ours: "+".join(header.names[at] for at in key) or ours}
     dated = theirs == "race" and {*columns} <= dates.keys()
     titles |= {"ended_at": "date"} if dated else header.titles("ended_at") if ours == "race" else {}
-    unused = _unused(header)
 
     def lines(number: int, row: list[str]) -> Iterator[Line]:
         name = " ".join(row[at] for at in key).strip()
@@ -111,7 +102,7 @@ def _lines(header: Header, ours: str, kind: str, key: Sequence[int], columns: Se
     return Lines(lines, titles, (*columns, *key), note, skip, races)
 
 
-def _kind(header: Header, columns: Sequence[int], below: Sequence[list[str]], *, by_player: bool) -> str:
+def _kind(header: Header, columns: At, below: Sequence[list[str]], *, by_player: bool) -> str:
     """Return what the cells of a wide table hold, or ask."""
     words = cells.NO_RESULT | header.options.words.keys()
     rows = [[cells.told(row[at]).lower() for at in columns] for row in below]
@@ -137,7 +128,7 @@ def _kind(header: Header, columns: Sequence[int], below: Sequence[list[str]], *,
     raise PayloadError(f"{asked}, {fix}, {one}")
 
 
-def _ask_about_dates(header: Header, key: Sequence[int], columns: Sequence[int], *, by_player: bool) -> None:
+def _ask_about_dates(header: Header, key: At, columns: At, *, by_player: bool) -> None:
     """Refuse dates, or names of races, in place of players."""
     names = [row[key[0]] for row in header.below] if by_player else [header.names[at] for at in columns]
     people = list(filter(None, names))
@@ -156,6 +147,5 @@ def _ask_about_strays(header: Header, doubts: Sequence[str], sums: Sequence[str]
         other = "race" if rows_are == "player" else "player"
         what, left = other if doubts else rows_are, [*filter(None, parts)]
         leave, all_fit = (by_columns(unused="+".join(each)) for each in (left + unsure, [*left, ""]))
-        raise PayloadError(
-            f"{few(unsure)} may be no {what}: add {leave}, or add {all_fit} if each is a {what}"
-        )
+        asked = f"{few(unsure)} may be no {what}: add {leave}"
+        raise PayloadError(f"{asked}, or add {all_fit} if each is a {what}")
