@@ -252,7 +252,7 @@ class Header:
     def is_data(self) -> bool:
         """Return whether the names have a number, and one that stands again below: an entrant's line."""
         numbered = any(re.search(r"\d", name) for name in self.names)
-        below = [row for row in self.below if row != self.row] if numbered else []
+        below = [row for row in self.below if row[: len(self.row)] != self.row] if numbered else []
         again = (name for at, name in enumerate(self.names) if any(row[at] == name for row in below))
         return any(map(may_be_name, again))
 
