@@ -85,7 +85,7 @@ class Header:
     def _is_empty(self, at: int) -> bool:
         """Return whether a column named like races or players has none: no text, flags, or a count."""
         texts = {*self.column(at)}
-        if self.plain[at] in {"players", "participants"}:
+        if self.plain[at] in {"players", "participants", "teilnehmer"}:
             return all(map(str.isdecimal, texts - {""}))
         return self.plain[at] in {*COLUMNS["race"], *_SEASONS} and texts in ({""}, {"0", "1"})
 
