@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import chain
@@ -269,10 +270,24 @@ class Header:
         return [name for at, name in enumerate(self.names) if name and at not in self.used]
 
     def by_race(self) -> str:
-        """Return the option that names the column of races, which may be one of those that are free."""
-        race, free = self.titles("race").get("race"), few(self.free(), 5)
-        named = by_columns(race=f"{race}+NAME" if race else "NAME")
-        return f"{named}, with one of {free}," if free else named
+        """Return the option that names the columns of races: the one that no player or place repeats in."""
+        race, free = self.titles("race").get("race"), [self.names.index(name) for name in self.free()]
+        named = [*filter(self._tells_races, (*self.at.get("ended_at", ()), *free))]
+        if len(named) == 1:
+            return by_columns(race="+".join(filter(None, (race, self.names[named[0]]))))
+        one_of = few([self.names[at] for at in named or free], 5)
+        option = by_columns(race=f"{race}+NAME" if race else "NAME")
+        return f"{option}, with one of {one_of}," if one_of else option
+
+    def _tells_races(self, at: int) -> bool:
+        """Return whether each player and each place is once in lines that have this column in common."""
+        keys = [(*(row[key] for key in self.at.get("race", ())), row[at]) for row in self.below]
+        for ours in {"player", "place"} & self.at.keys():
+            texts = (self.texts(row, ours)[ours] for row in self.below)
+            seen = Counter((*key, text) for key, text in zip(keys, texts, strict=True) if text)
+            if seen and max(seen.values()) > 1:
+                return False
+        return 2 * len({*keys}) <= len(keys)
 
     def titles(self, *columns: str) -> dict[str, str]:
         """Return the file's own names of our columns, by default of all, of those that there are."""
