@@ -36,7 +36,7 @@ _MARK = re.compile(
 _POINTED = re.compile(r"^[+▲△−-]?[1-9]\d{0,2}[.,]\d{3}$")
 _WITH_WORD = re.compile(r"[(\[]?(\d[\d.]*) ?([a-z]{2,})[)\]]?|(.*\S) ?[(\[]([a-z]{2,})[)\]]", re.I)
 _BEGINS_WITH_WORD = re.compile(r"([a-z][a-z.' ]*?) ?\*?(?:[(\[,:;–—-].*| \d[\d.]*)?", re.IGNORECASE)
-_FOOTNOTE = re.compile(r"\s*(?:[*†‡§]+|\[(?:\d{1,3}|[a-z])\]|\([CWcw]\))$|[\U0001F1E6-\U0001F1FF]")  # flags
+_FOOTNOTE = re.compile(r"\s*(?:[*†‡§¹²³⁴-⁹]+|\[(?:\d{1,3}|[a-z])\]|\([CWcw]\))$|[🇦-🇿]")  # flags
 _GAP = re.compile(r"(?:\+\s*|-(?=[\d:]*(?:\.\d{3}$|\.\d*[1-9]$|:\d)))(\d.*?)\s*(?:s(?:ec)?)?", re.IGNORECASE)
 _LAPS = re.compile(r"(?i)[+-]? *(\d{1,4}) *(?:l|laps?|lap\(s\)|gir[io]|tours?|runden?|vueltas?)\.?(?: down)?")
 _ORDINAL = r"(?:\.?(?:st|nd|rd|th|er|ère|re|e|è|ème|eme|º|°|ª|位|等|着))?"

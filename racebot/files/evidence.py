@@ -72,8 +72,8 @@ def _words(header: Header) -> str | None:
     rows = [(any(map(cells.is_result, header.texts(row, *RESULTS).values())), row) for row in header.below]
     free = [at for at, name in enumerate(header.names) if name and at not in header.used]
     for at in free if "status" not in header.at else ():
-        words = {row[at].lower() for placed, row in rows if placed} & _OUT
-        others = {row[at].lower() for placed, row in rows if not placed}
+        words = {cells.told(row[at]).lower() for placed, row in rows if placed} & _OUT
+        others = {cells.told(row[at]).lower() for placed, row in rows if not placed}
         absent = any(word[3:] and cells.WORDS.get(word, cells.DNF) is not cells.DNF for word in others)
         # A short word may be a country, or an attempt among others.
         measured = any(map(cells.is_result, header.column(at)))
