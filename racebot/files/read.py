@@ -198,10 +198,10 @@ def _files(path: Path) -> list[Path]:
 def _races_or_table(file: File, options: ReadOptions, left_out: Counter[str]) -> list[RaceResult] | Grid:
     """Return the races of an archive or of the site's JSON, or else a table of entrants."""
     found: list[RaceResult] | tuple[list[str], list[Record]] | None = None
-    if file.kind == "other":
-        others = "PGN, XML, HTML, PDF, YAML, SQLite, Parquet and wikitext are not read"
-        form = "race, player and place, or for games with white, black and result"
-        raise PayloadError(f"{file.path}: {others}: save CSV or JSON with {form}")
+    if file.kind not in {"sheet", "json", "text"}:
+        fix = "open it in a spreadsheet and save CSV, or write CSV or JSON with race, player and place"
+        fix += ", or for games with white, black and result"
+        raise PayloadError(f"{file.path}: {file.kind} is not read: {fix}")
     try:
         if file.kind == "text":
             found = read_exported(file.lines(), left_out)

@@ -36,8 +36,16 @@ MOST_LINES = 250_000
 MOST_RESULTS = 1_000_000
 MOST_COLUMNS = 2_500
 LONGEST_LINE = 2**20
-_NOT_READ = {".yaml", ".yml", ".sql", ".pgn"}
-_OTHER = b"PAR1", b"%PDF", b"\x89PNG", b"\x1f\x8b", b"SQLite", b"<", b"{|", b"[Event "
+_SUFFIXES = {".yaml": "YAML", ".yml": "YAML", ".sql": "SQL", ".pgn": "PGN"}
+_BEGINNINGS = {
+    b"PAR1": "Parquet",
+    b"%PDF": "PDF",
+    b"\x89PNG": "a picture",
+    b"\x1f\x8b": "gzip",
+    b"SQLite": "SQLite",
+}
+_BEGINNINGS |= {b"<": "HTML or XML", b"SQLite": "SQLite", b"{|": "wikitext", b"[Event ": "PGN"}
+"""Forms that are not read, by the names of files and how these begin."""
 _JSON = re.compile(rb"\{|\[\s*[\[{\"]")
 _TOP = 15
 """First rows of a sheet, of which one has the names of columns."""
@@ -81,13 +89,15 @@ class File:
 
     @property
     def kind(self) -> str:
-        """Return `sheet`, `json`, `text` or `other`, judged by how the file begins."""
+        """Return `sheet`, `json` or `text`, judged by how the file begins, or the name of a form not read."""
         start, suffix = self.content[:64], self.path.suffix.lower()
         if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
             return "sheet"
         begins = start.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
-        if begins.startswith(_OTHER) or suffix in _NOT_READ:
-            return "other"
+        if other := next(filter(begins.startswith, _BEGINNINGS), None):
+            return _BEGINNINGS[other]
+        if suffix in _SUFFIXES:
+            return _SUFFIXES[suffix]
         is_json = _JSON.match(begins) and suffix not in {".csv", ".tsv"}
         return "json" if suffix in {".json", ".jsonl"} or is_json else "text"
 

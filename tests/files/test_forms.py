@@ -309,7 +309,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("race,player,time\n" + "a,Bo,fast\n" * 17, ["line 2, column time", "so in 16 more lines"]),
         ("white,black\nAnn,Bo\n", ["no column result"]),
         ('{"session_results": [{"simsession_name": "PRACTICE", "results": [{"cust_id": 1}]}]}', ["iRacing", "practice"]),
-        ("<html><body></body></html>", ["XML", "CSV"]),
+        ("<html><body></body></html>", ["HTML or XML is not read", "CSV"]),
         ('[Event "Cup"]\n[White "Ann"]\n\n1. e4 1-0\n', ["PGN", "white, black and result"]),
         ("[3/01/2026 21:10] Ann: game 1: Bo > Cy\n", ["separate columns by commas"]),
         ("2026-01-03,Ann,beat,Bo,3-2\n2026-01-10,Ann,beat,Cy,3-1\n", ["no column player", "a line above, such as date,player1"]),

@@ -201,7 +201,7 @@ def test_a_damaged_file_and_a_missing_extra_are_named(path: Path, monkeypatch: p
         read(path)
     for other in (b"PAR1", b"{| class=wikitable\n! Pos !! Driver"):
         path.with_suffix(".txt").write_bytes(other)
-        with pytest.raises(PayloadError, match="not read: save CSV"):
+        with pytest.raises(PayloadError, match="Parquet is not read"):
             read(path.with_suffix(".txt"))
 
 
