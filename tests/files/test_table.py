@@ -199,9 +199,9 @@ def test_a_damaged_file_and_a_missing_extra_are_named(path: Path, monkeypatch: p
     monkeypatch.setitem(sys.modules, "python_calamine", None)
     with pytest.raises(MissingExtraError, match=r"'\.\[files\]'"):
         read(path)
-    for other in (b"PAR1", b"{| class=wikitable\n! Pos !! Driver"):
+    for form, other in (("Parquet", b"PAR1"), ("wikitext", b"{| class=wikitable\n! Pos !! Driver")):
         path.with_suffix(".txt").write_bytes(other)
-        with pytest.raises(PayloadError, match="Parquet is not read"):
+        with pytest.raises(PayloadError, match=f"{form} is not read"):
             read(path.with_suffix(".txt"))
 
 
