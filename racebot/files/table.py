@@ -245,11 +245,19 @@ class TableReader:
             raise BadCellError("player", f"{problem}: {fix}; {last}")
 
     def _ask(self) -> None:
-        """Refuse statuses that are not known, blank places where others leave one out, and mixed numbers."""
+        """Refuse unknown statuses, two players in a cell, blank places that are missing, mixed numbers."""
         if (asked := self._entrants.settle_statuses()) is not None:
             number, problem = asked
             with self._refusing(number):
                 raise BadCellError("status", problem)
+        results = [each for race in self._races.values() for each in race.results.values()]
+        names = {each.entrant.name: each.number for each in results}
+        for name, number in names.items() if not (self._options.exact_names or self._find) else ():
+            members = re.split(r"\s*[/,]\s*|\s[&+]\s", name)
+            if members[1:] and names.keys() >= {*members}:
+                with self._refusing(number):
+                    problem = "are players of other lines: write a line for each, or add --exact-names"
+                    raise BadCellError("player", f"{name!r} {problem} if one is called so")
         blank, numbers = {*self._unused.get(BLANK, [])}, self._entrants.numbers
         for race in self._races.values() if blank else ():
             for number, place in blank_places([*race.results.values()], blank):

@@ -389,6 +389,7 @@ def test_a_form_is_read_rightly_and_says_how(tmp_path: Path, form: str) -> None:
         ("Race,Driver,Status,Position,Rank\nA,Ann,done,1,2\nA,Bo,done,2,1\n", ["place=Position or place=Rank"]),
         ("WK,Lauf,Name,Platz\nA,1,Ann,1\nA,1,Bo,3\nA,2,Cy,2\nB,1,Ann,2\nB,1,Cy,1\n", ["race=Lauf+NAME, with one of 'WK'"]),
         ("Plaats,Naam,Opmerking\n1,Femke,windy\n2,Piet,DSQ\n", ["status=Opmerking"]),
+        ("race,player,place\na,Ann,1\na,Zoe,2\na,Al,3\nb,Ann,1\nb,Zoe / Al,2\nb,Bo,4\n", ["'Zoe / Al' are players of other lines", "--exact-names"]),
         ("Rider,Time,Notes\nAnn,21:10,PB!\nBo,20:50,DQ - no rear light\nCy,22:00,\n", ["status=Notes"]),
         ("race,player,place\na,Ann,1\na,Bo,2\nb,Ann,1\nb,Bo,2\nb,Cy,1\nb,Di,2\nc,Ann,1\nc,Bo,2\n", ["two places 1 and two places 2", "race=race+NAME if of several", "place=place"]),
         ("Course,Off,Horse,Pos\nA,14:00,Ann,1\nA,14:00,Bo,2\nA,14:35,Cy,1\nA,14:35,Di,2\n", ["two places 1", "race=Course+Off"]),
