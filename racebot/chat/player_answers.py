@@ -54,22 +54,20 @@ def leaderboard(context: Context, asker: NamedPlayer) -> str:
     if listing.ordering is not None:
         racers = league(ledger, board, listing.ordering).standings
         listed = len(racers)
-        entries = {e.id: _entry(context, e.place, e.name, f"{e.total.score:.1f}") for e in racers}
+        shown = [e for at, e in enumerate(racers) if at < FIRST or e.id == asker.id]
+        phrases = [_entry(context, e.place, e.name, f"{e.total.score:.1f}") for e in shown]
     else:
-        listed, players = (
-            board_totals(ledger, board, listing).listed,
-            top_players(ledger, board, listing, FIRST),
-        )
-        entries = {s.player: _entry(context, at, s.name, integer(s.points)) for at, s in players}
+        listed = board_totals(ledger, board, listing).listed
+        players = top_players(ledger, board, listing, FIRST)
+        phrases = [_entry(context, at, s.name, integer(s.points)) for at, s in players]
         own = context.standing(asker)
-        if own is not None and not own.hidden and own.player not in entries:
+        if own is not None and not own.hidden and own.player not in {s.player for _, s in players}:
             place, _ = place_among(ledger, board, own, listing)
             entry = place and _entry(context, place, own.name, integer(own.points))
-            entries[asker.id] = entry or context.standing_phrase(asker, own)
+            phrases.append(entry or context.standing_phrase(asker, own))
     if not listed:
         return texts.leaderboard_empty.format(needed=listing.minimum_finishes)
     opening = texts.leaderboard.format(leaderboard=context.name, count=min(listed, FIRST), listed=listed)
-    phrases = [text for at, (player, text) in enumerate(entries.items()) if at < FIRST or player == asker.id]
     phrases.append(context.link_phrase(board_page(context.settings, ledger, board)))
     return one_message(phrases, texts, opening)
 
