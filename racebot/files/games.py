@@ -27,6 +27,7 @@ _HAS_DIGIT = re.compile(r"[\d½]")
 _TIME = re.compile(r"\d+:[0-5]\d(?::\d\d)?")
 _NUMBER = re.compile(r" ?\d{1,2}$")
 _OF_RACE = ("race", "ended_at")
+TOGETHER = re.compile(r"\s*/\s*|\s[&+=]\s")  # between the players of a team or of a shared place
 Line = Mapping[str, str]
 """The cells of an entrant's line by our names of columns."""
 
@@ -144,7 +145,7 @@ def _player(row: Sequence[str], columns: Iterable[int]) -> str:
 
 def _members(groups: Iterable[str]) -> dict[str, list[str]]:
     """Return the members of each team if one of them is in another or alone, too, or else its name."""
-    members = {group: re.split(r"\s*/\s*|\s[&+=]\s", group) for group in groups}
+    members = {group: TOGETHER.split(group) for group in groups}
     times = Counter(name for names in members.values() for name in {*names})
     return {group: names for group, names in members.items() if any(times[name] > 1 for name in names)}
 

@@ -15,7 +15,7 @@ from racebot.errors import PayloadError
 from racebot.files import cells
 from racebot.files.cells import DONE, SIGNS, BadCellError, PlayerNames
 from racebot.files.entrants import BLANK, Find, LineReader
-from racebot.files.games import Line
+from racebot.files.games import TOGETHER, Line
 from racebot.files.layout import Grid
 from racebot.files.options import RESULTS, ReadOptions, Twice, few, padded, plain
 from racebot.files.ranking import Ranking, Result, blank_places, lines_of, teammates_differ
@@ -245,19 +245,13 @@ class TableReader:
             raise BadCellError("player", f"{problem}: {fix}; {last}")
 
     def _ask(self) -> None:
-        """Refuse unknown statuses, two players in a cell, blank places that are missing, mixed numbers."""
+        """Refuse unknown statuses, two players in one cell, blank places that are missing, mixed numbers."""
         if (asked := self._entrants.settle_statuses()) is not None:
             number, problem = asked
             with self._refusing(number):
                 raise BadCellError("status", problem)
-        results = [each for race in self._races.values() for each in race.results.values()]
-        names = {each.entrant.name: each.number for each in results}
-        for name, number in names.items() if not (self._options.exact_names or self._find) else ():
-            members = re.split(r"\s*[/,]\s*|\s[&+]\s", name)
-            if members[1:] and names.keys() >= {*members}:
-                with self._refusing(number):
-                    problem = "are players of other lines: write a line for each, or add --exact-names"
-                    raise BadCellError("player", f"{name!r} {problem} if one is called so")
+        if not (self._options.exact_names or self._find):
+            self._ask_about_members()
         blank, numbers = {*self._unused.get(BLANK, [])}, self._entrants.numbers
         for race in self._races.values() if blank else ():
             for number, place in blank_places([*race.results.values()], blank):
@@ -267,6 +261,16 @@ class TableReader:
         if numbers.keys() - {None} == {"980", "1.250"}:
             problem = "has a number like 1.250 among some like 980: write 1250, or 980.0"
             raise self._error(problem, numbers["1.250"])
+
+    def _ask_about_members(self) -> None:
+        """Refuse a player such as `Ann / Bo` if both have lines of their own."""
+        names = {e.entrant.name: e.number for race in self._races.values() for e in race.results.values()}
+        for name, number in names.items():
+            members = re.split(rf"{TOGETHER.pattern}|\s*,\s*", name)
+            if members[1:] and names.keys() >= {*members}:
+                with self._refusing(number):
+                    problem = "are players of other lines: write a line for each, or add --exact-names"
+                    raise BadCellError("player", f"{name!r} {problem} if one is called so")
 
     def _settle_places(self) -> None:
         """Let places beside words for no finish count where they decide races that nobody finished."""
